@@ -1,0 +1,60 @@
+"""Packages import only to their left: envs → perception → shaping → agents."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("envs", "perception", "shaping", "agents")
+SIMULATOR = {"mujoco", "robosuite"}
+FORBIDDEN = {
+    "envs": {"torch", "torch_geometric", "stable_baselines3", "open3d", "perception", "shaping", "agents"},
+    "perception": {"robosuite", "stable_baselines3", "shaping", "agents"},
+    "shaping": {"stable_baselines3", "open3d", "agents"} | SIMULATOR,
+    "agents": set(),
+}
+
+
+def imported_modules(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and top-level name of every absolute import, those inside functions included."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name.partition(".")[0]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            yield node.lineno, node.module.partition(".")[0]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_import_against_the_flow(package):
+    files = sorted((ROOT / package).rglob("*.py"))
+    assert files, f"{package}/ holds no Python file"
+    wrong = [
+        f"{file.relative_to(ROOT)}:{line} imports {module}"
+        for file in files
+        for line, module in imported_modules(file.read_text())
+        if module in FORBIDDEN[package]
+    ]
+    assert not wrong, f"against envs → perception → shaping → agents: {wrong}"
+
+
+def test_imports_inside_functions_are_seen():
+    source = "def f():\n    from torch.nn import Module\n    import envs.push as p\n    from . import torch"
+    assert list(imported_modules(source)) == [(2, "torch"), (3, "envs")]
+
+
+def test_no_utils():
+    files = [path.relative_to(ROOT) for name in PACKAGES for path in (ROOT / name).rglob("*.py")]
+    assert not [file for file in files if file.stem in {"utils", "common", "helpers"}]
+
+
+def test_light_imports():
+    """The state pipeline starts without Open3D and without a GL library."""
+    script = "import sys, envs, shaping; print(*{name.partition('.')[0] for name in sys.modules})"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert not {"open3d", "OpenGL"} & set(done.stdout.split())
