@@ -1,0 +1,72 @@
+"""Where things are: table, puck, slot, reset grids and cameras, in metres.
+
+World frame: x points away from the robot, y to its left, z up; the origin lies below the table's centre, whose surface
+is at ``TABLE_HEIGHT``. The paper gives no geometry; ours follows two rules. A puck pushed home in the slot is a success
+wherever it lies across the slot, and the outside of a side wall is further from the goal than the range within which
+demonstrated states attract the puck, so that the potential has no trap behind a wall.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+TABLE_SIZE = (0.64, 1.0, 0.05)  # [m]
+TABLE_HEIGHT = 0.8  # [m]
+HOLD_HEIGHT = TABLE_HEIGHT + 0.01  # height of the pusher's tip [m]
+PUCK_RADIUS = 0.03  # [m]
+PUCK_HALF_HEIGHT = 0.015  # [m]
+PUCK_FRICTION = (0.3, 5e-3, 1e-4)
+WORKSPACE = np.array([[-0.24, -0.34], [0.24, 0.34]])  # commanded positions of the pusher, xy [m]
+MAX_DISPLACEMENT = 0.06  # position error that an action of 1 commands [m]; the pusher moves about 2 cm a step
+
+CAMERAS: dict[str, dict[str, Any]] = {
+    # Both look from the side opposite to the robot, so that the arm stays behind the puck.
+    "overhead": {
+        "position": (0.50, 0.0, TABLE_HEIGHT + 0.85),
+        "target": (0.0, 0.0, TABLE_HEIGHT),
+        "fovy": 42.0,
+    },
+    "oblique": {
+        "position": (0.55, -0.55, TABLE_HEIGHT + 0.60),
+        "target": (0.0, 0.0, TABLE_HEIGHT),
+        "fovy": 42.0,
+    },
+}
+
+
+@dataclass(frozen=True)
+class SlotGeometry:
+    """A U of three walls that opens towards +x around the goal, all in the table's plane [m].
+
+    The clearances leave a puck that is pushed home within 2 cm of the goal.
+    """
+
+    goal: tuple[float, float] = (0.0, 0.0)
+    half_width: float = 0.045  # from the goal to the inner face of a side wall
+    depth: float = 0.04  # from the goal to the inner face of the back wall
+    mouth: float = 0.05  # from the goal to the end of the side walls
+    thickness: float = 0.02
+    height: float = 0.05
+
+    def walls(self) -> dict[str, tuple[tuple[float, float, float], tuple[float, float, float]]]:
+        """Name each wall's centre and half sizes, world frame [m]."""
+        x, y = self.goal
+        z = TABLE_HEIGHT + self.height / 2
+        back, half, t = (
+            self.depth + self.thickness,
+            (self.depth + self.thickness + self.mouth) / 2,
+            self.thickness / 2,
+        )
+        side_x = x + (self.mouth - back) / 2
+        return {
+            "slot_left": ((side_x, y + self.half_width + t, z), (half, t, self.height / 2)),
+            "slot_right": ((side_x, y - self.half_width - t, z), (half, t, self.height / 2)),
+            "slot_back": ((x - self.depth - t, y, z), (t, self.half_width, self.height / 2)),
+        }
+
+
+SLOT = SlotGeometry()
+GRID_HALF_SIZE = 0.03  # [m]
+GRIDS = np.array([[-0.02, -0.22], [-0.02, 0.22], [-0.15, 0.0]])  # centres of the reset grids, xy [m]
+PLANE_START_HALF_SIZE = 0.1  # the puck of the plane task starts in |x|, |y| ≤ this [m]

@@ -1,0 +1,233 @@
+"""Gymnasium adapter of the pushing tasks."""
+
+from typing import Any
+
+import gymnasium as gym
+import mujoco
+import numpy as np
+from gymnasium.envs.registration import load_env_creator
+
+from envs.control import LeanController
+from envs.placement import TIP_SITE
+from envs.push import PushPlane, PushSlot
+
+TASKS: dict[str, type[PushPlane]] = {"push-slot": PushSlot, "push-plane": PushPlane}
+HORIZONS = {"push-slot": 150, "push-plane": 50}  # [steps]
+SUCCESS_SPEEDS = {"state": 0.02, "pointcloud": 0.1}  # of the slot task, by observation (paper, table 2) [m/s]
+# Observations other than the state are wrappers of packages to the right, found by name when asked for.
+OBSERVATIONS = {"state": None, "pointcloud": "perception.observation:PointCloudObservation"}
+
+
+class PushEnv(gym.Env[np.ndarray, np.ndarray]):
+    """A pushing task with goals, Gymnasium's API and MuJoCo's speed.
+
+    The model is robosuite's (`PushSlot`, `PushPlane`); the control loop is `LeanController`, which follows robosuite's
+    own controller. Observation [s_PE, v_PE, s_PG, v_PG] ∈ R⁸, float32: displacement and velocity of the puck relative to
+    the end effector and to the goal, xy, world frame [m, m/s]. Action Δs_E ∈ [−1, 1]², displacement of the end effector.
+
+    Reward is 1 on success, which terminates the episode, and 0 elsewhere; the horizon truncates it. Every `info` has
+    `is_success`, `achieved_goal` and `desired_goal` (position and velocity of puck and goal, world frame, shape (4,)).
+
+    Args:
+        task: "push-slot" or "push-plane".
+        grids: Number of active reset grids of the slot task, 1 to 3.
+        horizon: Steps until truncation.
+        success_speed: Largest speed of the puck relative to the goal that counts as success [m/s].
+        render_mode: None or "rgb_array".
+        camera: Camera of `render`.
+
+    Raises:
+        ValueError: Unknown task, number of grids or render mode.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 20}  # noqa: RUF012 (Gymnasium's contract)
+
+    def __init__(
+        self,
+        task: str = "push-slot",
+        grids: int = 1,
+        horizon: int | None = None,
+        success_speed: float | None = None,
+        render_mode: str | None = None,
+        camera: str = "overhead",
+    ) -> None:
+        if task not in TASKS:
+            raise ValueError(f"unknown task {task!r}; known tasks: {', '.join(TASKS)}")
+        if render_mode not in (None, "rgb_array"):
+            raise ValueError(f"unknown render_mode {render_mode!r}; known: None, 'rgb_array'")
+        self.task, self.render_mode, self.camera = task, render_mode, camera
+        self.horizon = HORIZONS[task] if horizon is None else horizon
+        if self.horizon < 1:
+            raise ValueError(f"horizon is {horizon}; it must be at least 1 step")
+        self.robosuite = TASKS[task](grids=grids, success_speed=success_speed)
+        self.model: mujoco.MjModel = self.robosuite.sim.model._model
+        self.data: mujoco.MjData = self.robosuite.sim.data._data
+        self._tip = self.model.site(TIP_SITE).id
+        substeps = round(1.0 / (self.metadata["render_fps"] * self.model.opt.timestep))
+        home = np.array(self.robosuite.robots[0].init_qpos)
+        self._controller = LeanController(self.model, home, TIP_SITE, substeps)
+        self._jacobian = np.zeros((3, self.model.nv))
+        self._steps = 0
+        self._viewer: mujoco.Renderer | None = None
+        self.action_space = gym.spaces.Box(-1.0, 1.0, (2,), np.float32)
+        bound = np.array([2, 2, 10, 10, 2, 2, 10, 10], np.float32)
+        self.observation_space = gym.spaces.Box(-bound, bound, dtype=np.float32)
+
+    @property
+    def puck_position(self) -> np.ndarray:
+        """Centre of the puck, world frame, shape (3,) [m]."""
+        return self.data.qpos[-7:-4].copy()
+
+    @property
+    def puck_pose(self) -> np.ndarray:
+        """Position [m] and quaternion (w, x, y, z) of the puck, world frame, shape (7,)."""
+        return self.data.qpos[-7:].copy()
+
+    @property
+    def end_effector_position(self) -> np.ndarray:
+        """Tip of the pusher, world frame, shape (3,) [m]."""
+        return self.data.site_xpos[self._tip].copy()
+
+    @property
+    def goal_position(self) -> np.ndarray:
+        """Goal, world frame, shape (2,) [m]."""
+        return self.robosuite.goal[:2].copy()
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Start an episode.
+
+        Args:
+            seed: Reseeds the environment's own generator; global random states are never touched.
+            options: Optional "grid" (index of the reset grid), "puck" (2,), "end_effector" (2,), "goal" (4,): world
+                frame [m, m/s], in place of what would be drawn.
+
+        Raises:
+            ValueError: Unknown option, or a position that the arm does not reach.
+        """
+        super().reset(seed=seed)
+        options = dict(options or {})
+        drawn = self.robosuite.placement.sample(self.np_random, options.pop("grid", None))
+        start = [
+            np.asarray(options.pop(k, v), float)
+            for k, v in zip(("puck", "end_effector", "goal"), drawn, strict=True)
+        ]
+        if options:
+            raise ValueError(
+                f"unknown reset options {sorted(options)}; known: grid, puck, end_effector, goal"
+            )
+        self.robosuite.reset_to(*start)
+        self._controller.reset(self.data)
+        self._steps = 0
+        return self._observation(), self._info()
+
+    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        """Advance by one control step of 50 ms.
+
+        Args:
+            action: Δs_E, shape (2,), clipped to [−1, 1].
+
+        Raises:
+            ValueError: The action is not finite or has another shape.
+        """
+        action = np.asarray(action, dtype=np.float64)
+        if action.shape != (2,) or not np.isfinite(action).all():
+            raise ValueError(f"action must be 2 finite numbers, got {action.tolist()}")
+        self._controller.step(self.data, action)
+        # Kinematics of the new state: positions from qpos, the tip's velocity through its Jacobian.
+        mujoco.mj_kinematics(self.model, self.data)
+        mujoco.mj_comPos(self.model, self.data)
+        self._steps += 1
+        info = self._info()
+        terminated = info["is_success"]
+        reward = self.compute_reward(info["achieved_goal"], info["desired_goal"], info)
+        return (
+            self._observation(),
+            float(reward),
+            terminated,
+            self._steps >= self.horizon and not terminated,
+            info,
+        )
+
+    def compute_reward(
+        self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: dict[str, Any] | list[dict[str, Any]]
+    ) -> np.ndarray:
+        """1 where the puck is within 2 cm of the goal and slower than the success speed, else 0.
+
+        Args:
+            achieved_goal: Puck position and velocity, shape (..., 4) [m, m/s].
+            desired_goal: Goal position and velocity, shape (..., 4) [m, m/s].
+            info: Unused; part of Gymnasium's goal API.
+
+        Returns:
+            Reward, shape (...).
+        """
+        difference = np.asarray(achieved_goal) - np.asarray(desired_goal)
+        near = np.linalg.norm(difference[..., :2], axis=-1) < self.robosuite.success_distance
+        slow = np.linalg.norm(difference[..., 2:], axis=-1) < self.robosuite.success_speed
+        return (near & slow).astype(np.float64)
+
+    def render(self) -> np.ndarray | None:
+        """Image of the scene from `camera`, shape (480, 640, 3), uint8; None without a render mode."""
+        if self.render_mode is None:
+            return None
+        if self._viewer is None:
+            self._viewer = mujoco.Renderer(self.model, 480, 640)
+            self._visual = mujoco.MjvOption()
+            self._visual.geomgroup[0] = 0  # collision geometry
+        mujoco.mj_forward(self.model, self.data)
+        self._viewer.update_scene(self.data, self.camera, self._visual)
+        return self._viewer.render()
+
+    def close(self) -> None:
+        """Free the renderer; harmless when repeated."""
+        if self._viewer is not None:
+            self._viewer.close()
+            self._viewer = None
+
+    def _observation(self) -> np.ndarray:
+        data, goal = self.data, self.robosuite.goal
+        mujoco.mj_jacSite(self.model, data, self._jacobian, None, self._tip)
+        tip_velocity = self._jacobian[:2] @ data.qvel
+        puck, velocity = data.qpos[-7:-5], data.qvel[-6:-4]
+        return np.concatenate(
+            [
+                puck - data.site_xpos[self._tip, :2],
+                velocity - tip_velocity,
+                puck - goal[:2],
+                velocity - goal[2:],
+            ]
+        ).astype(np.float32)
+
+    def _info(self) -> dict[str, Any]:
+        achieved = np.concatenate([self.data.qpos[-7:-5], self.data.qvel[-6:-4]])
+        goal = self.robosuite.goal.copy()
+        return {
+            "is_success": bool(self.compute_reward(achieved, goal, {})),
+            "achieved_goal": achieved,
+            "desired_goal": goal,
+        }
+
+
+def make_push(
+    task: str, obs: str = "state", perception: dict[str, Any] | None = None, **kwargs: Any
+) -> gym.Env:
+    """Build a pushing task with the named observation; the entry point of `gymnasium.make`.
+
+    Args:
+        task: "push-slot" or "push-plane".
+        obs: "state" or "pointcloud".
+        perception: Arguments of the point-cloud observation (cameras, renderer, …).
+        **kwargs: Arguments of `PushEnv`.
+
+    Raises:
+        ValueError: Unknown task or observation.
+    """
+    if obs not in OBSERVATIONS:
+        raise ValueError(f"unknown observation {obs!r}; known observations: {', '.join(OBSERVATIONS)}")
+    if task == "push-slot":
+        kwargs.setdefault("success_speed", SUCCESS_SPEEDS[obs])
+    env: gym.Env = PushEnv(task, **kwargs)
+    wrapper = OBSERVATIONS[obs]
+    return env if wrapper is None else load_env_creator(wrapper)(env, **(perception or {}))

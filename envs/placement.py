@@ -1,0 +1,142 @@
+"""Starts of an episode: sample puck, end effector and goal, and put the simulation there at rest."""
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from envs.control import HOLD_ROTATION
+from envs.geometry import (
+    GRID_HALF_SIZE,
+    GRIDS,
+    HOLD_HEIGHT,
+    PLANE_START_HALF_SIZE,
+    PUCK_HALF_HEIGHT,
+    SLOT,
+    TABLE_HEIGHT,
+    WORKSPACE,
+)
+
+TIP_SITE = "gripper0_right_grip_site"
+IK_ITERATIONS = 50
+IK_DAMPING = 1e-4
+IK_TOLERANCE = 1e-5  # [m, rad]
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Distribution of the starts.
+
+    Attributes:
+        slot: The slot task (reset grids, goal in the slot) or the plane task (goal near the puck).
+        grids: Number of active reset grids; the puck is uniform in their union.
+        goal_range: Largest displacement of the plane task's goal from the puck, per axis [m].
+        goal_speed: Largest velocity of the plane task's goal, per axis [m/s].
+    """
+
+    slot: bool
+    grids: int = 1
+    goal_range: float = 0.1
+    goal_speed: float = 0.05
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.grids <= len(GRIDS):
+            raise ValueError(f"grids is {self.grids}; this task has reset grids 1 to {len(GRIDS)}")
+
+    def sample(
+        self, rng: np.random.Generator, grid: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Draw one start.
+
+        Args:
+            rng: Source of randomness; nothing else is random.
+            grid: Index of the reset grid; drawn from the active ones if not given.
+
+        Returns:
+            Puck (2,) and end effector (2,) positions in the world frame [m]; goal (4,), position and velocity [m, m/s].
+        """
+        if self.slot:
+            grid = int(rng.integers(self.grids)) if grid is None else grid
+            puck = GRIDS[grid] + rng.uniform(-GRID_HALF_SIZE, GRID_HALF_SIZE, 2)
+            goal = np.array([*SLOT.goal, 0.0, 0.0])
+            near, far = 0.10, 0.15
+        else:
+            puck = rng.uniform(-PLANE_START_HALF_SIZE, PLANE_START_HALF_SIZE, 2)
+            goal = np.concatenate(
+                [
+                    puck + rng.uniform(-self.goal_range, self.goal_range, 2),
+                    rng.uniform(-self.goal_speed, self.goal_speed, 2),
+                ]
+            )
+            near, far = 0.05, 0.13
+        while True:
+            angle, radius = rng.uniform(-np.pi, np.pi), rng.uniform(near, far)
+            tip = puck + radius * np.array([np.cos(angle), np.sin(angle)])
+            free = not self.slot or not _over_walls(tip)
+            if free and np.all(tip >= WORKSPACE[0]) and np.all(tip <= WORKSPACE[1]):
+                return puck, tip, goal
+
+
+def place(
+    model: mujoco.MjModel, data: mujoco.MjData, puck_xy: np.ndarray, tip_xy: np.ndarray, home: np.ndarray
+) -> None:
+    """Put the puck and the pusher's tip at the given positions, everything at rest.
+
+    Args:
+        model: Model of a pushing task; the puck's free joint is its last joint, the arm's joints its first seven.
+        data: Its state, overwritten.
+        puck_xy: Puck centre, world frame, shape (2,) [m].
+        tip_xy: Tip of the pusher, world frame, shape (2,) [m].
+        home: Joint positions from which the inverse kinematics starts, shape (7,) [rad].
+
+    Raises:
+        ValueError: The arm does not reach `tip_xy`.
+    """
+    mujoco.mj_resetData(model, data)
+    data.qpos[-7:] = [*puck_xy, TABLE_HEIGHT + PUCK_HALF_HEIGHT, 1.0, 0.0, 0.0, 0.0]
+    data.qpos[:7] = home
+    solve_ik(model, data, np.array([*tip_xy, HOLD_HEIGHT]))
+    mujoco.mj_forward(model, data)
+
+
+def solve_ik(model: mujoco.MjModel, data: mujoco.MjData, target: np.ndarray) -> None:
+    """Move the arm's joints so that the pusher's tip is at `target`, pointing down: damped least squares.
+
+    Δq = Jᵀ(JJᵀ + λI)⁻¹ e, on kinematics only (Wampler 1986).
+
+    Args:
+        model: Model of a pushing task.
+        data: Its state; joint positions of the arm are changed.
+        target: Position of the tip, world frame, shape (3,) [m].
+
+    Raises:
+        ValueError: No convergence, the target is out of reach.
+    """
+    site = model.site(TIP_SITE).id
+    jacobian = np.zeros((6, model.nv))
+    rotation = np.zeros(4)
+    goal_rotation = np.zeros(4)
+    mujoco.mju_axisAngle2Quat(goal_rotation, HOLD_ROTATION / np.pi, np.pi)
+    inverse, difference, error = np.zeros(4), np.zeros(4), np.zeros(6)
+    for _ in range(IK_ITERATIONS):
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        error[:3] = target - data.site_xpos[site]
+        mujoco.mju_mat2Quat(rotation, data.site_xmat[site])
+        mujoco.mju_negQuat(inverse, rotation)
+        mujoco.mju_mulQuat(difference, goal_rotation, inverse)
+        mujoco.mju_quat2Vel(error[3:], difference, 1.0)
+        if np.abs(error).max() < IK_TOLERANCE:
+            return
+        mujoco.mj_jacSite(model, data, jacobian[:3], jacobian[3:], site)
+        j = jacobian[:, :7]
+        data.qpos[:7] += j.T @ np.linalg.solve(j @ j.T + IK_DAMPING * np.eye(6), error)
+    raise ValueError(f"the arm does not reach the tip position {np.round(target, 3).tolist()} m")
+
+
+def _over_walls(tip: np.ndarray) -> bool:
+    margin = 0.015  # the rod's radius and half a centimetre
+    return any(
+        np.all(np.abs(tip - np.array(centre[:2])) <= np.array(size[:2]) + margin)
+        for centre, size in SLOT.walls().values()
+    )

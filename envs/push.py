@@ -1,0 +1,215 @@
+"""The pushing tasks as robosuite environments: table, puck, Panda with a rigid pusher, and a U-shaped slot."""
+
+import xml.etree.ElementTree as ET
+from importlib.resources import files
+from typing import Any
+
+import mujoco
+import numpy as np
+from robosuite.environments.manipulation.manipulation_env import ManipulationEnv
+from robosuite.models.arenas import TableArena
+from robosuite.models.grippers import register_gripper
+from robosuite.models.grippers.gripper_model import GripperModel
+from robosuite.models.objects import CylinderObject
+from robosuite.models.tasks import ManipulationTask
+
+from envs.control import osc_config, target_pose
+from envs.geometry import (
+    CAMERAS,
+    PUCK_FRICTION,
+    PUCK_HALF_HEIGHT,
+    PUCK_RADIUS,
+    SLOT,
+    TABLE_HEIGHT,
+    TABLE_SIZE,
+    SlotGeometry,
+)
+from envs.placement import TIP_SITE, Placement, place
+
+
+@register_gripper
+class Pusher(GripperModel):
+    """A rod of radius 1 cm and length 14 cm on the flange, without actuation."""
+
+    def __init__(self, idn: int = 0) -> None:
+        super().__init__(str(files("assets") / "mjcf" / "pusher.xml"), idn=idn)
+
+    def format_action(self, action: np.ndarray) -> np.ndarray:
+        return action
+
+    @property
+    def init_qpos(self) -> None:
+        return None
+
+    @property
+    def _important_geoms(self) -> dict[str, list[str]]:
+        return {k: [] for k in ("left_finger", "right_finger", "left_fingerpad", "right_fingerpad")}
+
+
+class PushPlane(ManipulationEnv):
+    """Push the puck to a goal on the free table: the task in which the prior is learned.
+
+    Builds with ``robosuite.make("PushPlane", robots="Panda")``. The action is the displacement of the end effector,
+    Δs_E ∈ [−1, 1]² in units of ``MAX_DISPLACEMENT``; robosuite's operational-space controller holds height and
+    orientation. Reward is 1 on success and 0 elsewhere.
+    """
+
+    slot: SlotGeometry | None = None
+    success_distance = 0.02  # [m]
+    default_success_speed = 0.1  # relative speed, puck to goal [m/s]
+
+    def __init__(
+        self,
+        robots: str | list[str] = "Panda",
+        grids: int = 1,
+        success_speed: float | None = None,
+        control_freq: float = 20,
+        gripper_types: str = "Pusher",
+        controller_configs: dict | None = None,
+        hard_reset: bool = False,
+        use_camera_obs: bool = False,
+        has_offscreen_renderer: bool = False,
+        horizon: int = 1000,
+        **kwargs: Any,
+    ) -> None:
+        self.placement = Placement(grids=grids, slot=self.slot is not None)
+        self.success_speed = self.default_success_speed if success_speed is None else success_speed
+        self.goal = np.zeros(4)  # position [m] and velocity [m/s] of the goal, world frame
+        super().__init__(
+            robots=robots,
+            controller_configs=osc_config() if controller_configs is None else controller_configs,
+            gripper_types=gripper_types,
+            initialization_noise=None,
+            control_freq=control_freq,
+            hard_reset=hard_reset,
+            use_camera_obs=use_camera_obs,
+            has_offscreen_renderer=has_offscreen_renderer,
+            horizon=horizon,
+            **kwargs,
+        )
+
+    def _load_model(self) -> None:
+        super()._load_model()
+        robot = self.robots[0].robot_model
+        robot.set_base_xpos(robot.base_xpos_offset["table"](TABLE_SIZE[0]))
+        arena = TableArena(
+            TABLE_SIZE, table_friction=PUCK_FRICTION, table_offset=(0, 0, TABLE_HEIGHT), has_legs=False
+        )
+        arena.set_origin([0, 0, 0])
+        if self.slot is not None:
+            for name, (position, size) in self.slot.walls().items():
+                arena.worldbody.append(_box(name, position, size))
+        for name, view in CAMERAS.items():
+            position, quaternion = look_at(view["position"], view["target"])
+            arena.set_camera(name, position, quaternion, {"fovy": str(view["fovy"])})
+        arena.worldbody.append(
+            ET.Element(
+                "site",
+                {
+                    "name": "goal",
+                    "type": "cylinder",
+                    "size": "0.02 0.001",
+                    "pos": f"0 0 {TABLE_HEIGHT + 0.001}",
+                    "rgba": "0.1 0.7 0.2 1",
+                },
+            )
+        )
+        self.puck = CylinderObject(
+            "puck",
+            size=[PUCK_RADIUS, PUCK_HALF_HEIGHT],
+            density=500,
+            friction=PUCK_FRICTION,
+            rgba=[0.85, 0.15, 0.1, 1],
+        )
+        self.model = ManipulationTask(arena, [robot], [self.puck])
+
+    def _reset_internal(self) -> None:
+        super()._reset_internal()
+        if not self.deterministic_reset:
+            self.reset_to(*self.placement.sample(self.rng))
+
+    def reset_to(self, puck_xy: np.ndarray, end_effector_xy: np.ndarray, goal: np.ndarray) -> None:
+        """Put puck and end effector at rest at the given positions and set the goal.
+
+        Args:
+            puck_xy: Puck centre, world frame, shape (2,) [m].
+            end_effector_xy: Tip of the pusher, world frame, shape (2,) [m].
+            goal: Position and velocity of the goal, world frame, shape (4,) [m, m/s].
+        """
+        model, data = self.sim.model._model, self.sim.data._data
+        place(model, data, puck_xy, end_effector_xy, self.robots[0].init_qpos)
+        self.goal = np.asarray(goal, dtype=np.float64)
+        self._command = data.site(TIP_SITE).xpos.copy()
+        model.site("goal").pos[:2] = self.goal[:2]
+
+    def _pre_action(self, action: np.ndarray, policy_step: bool = False) -> None:
+        if policy_step:
+            tip = self.sim.data._data.site(TIP_SITE).xpos
+            self._command = target_pose(tip, action, self._command[:2])
+        super()._pre_action(self._command, policy_step)
+
+    @property
+    def action_spec(self) -> tuple[np.ndarray, np.ndarray]:
+        """Bounds of Δs_E in units of ``MAX_DISPLACEMENT``."""
+        return -np.ones(2), np.ones(2)
+
+    def reward(self, action: np.ndarray | None = None) -> float:
+        """1 on success, 0 elsewhere."""
+        return float(self._check_success())
+
+    def _check_success(self) -> bool:
+        data = self.sim.data._data
+        position, velocity = data.qpos[-7:-5], data.qvel[-6:-4]
+        return bool(
+            np.hypot(*(position - self.goal[:2])) < self.success_distance
+            and np.hypot(*(velocity - self.goal[2:])) < self.success_speed
+        )
+
+    def _check_robot_configuration(self, robots: list[str]) -> None:
+        if list(robots) != ["Panda"]:
+            raise ValueError(f"the pushing tasks are built for one Panda, not {robots}")
+
+
+class PushSlot(PushPlane):
+    """Push the puck from a reset grid around the walls into the slot.
+
+    Builds with ``robosuite.make("PushSlot", robots="Panda", grids=1)``.
+    """
+
+    slot = SLOT
+    default_success_speed = 0.02
+
+
+def look_at(position: tuple[float, ...], target: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Pose of a MuJoCo camera (looks along −z, y up) that sees `target`, upright.
+
+    Args:
+        position: Camera centre, world frame [m].
+        target: Point in the middle of the image, world frame [m].
+
+    Returns:
+        Position (3,) [m] and quaternion (4,) w, x, y, z.
+    """
+    eye, aim = np.asarray(position, float), np.asarray(target, float)
+    z = (eye - aim) / np.linalg.norm(eye - aim)
+    x = np.cross([0.0, 0.0, 1.0], z)
+    x /= np.linalg.norm(x)
+    rotation = np.stack([x, np.cross(z, x), z], axis=1)
+    quaternion = np.empty(4)
+    mujoco.mju_mat2Quat(quaternion, rotation.flatten())
+    return eye, quaternion
+
+
+def _box(name: str, position: tuple[float, ...], size: tuple[float, ...]) -> ET.Element:
+    return ET.Element(
+        "geom",
+        {
+            "name": name,
+            "type": "box",
+            "group": "1",
+            "pos": " ".join(map(str, position)),
+            "size": " ".join(map(str, size)),
+            "friction": "0.1 0.005 0.0001",
+            "rgba": "0.45 0.5 0.6 1",
+        },
+    )
