@@ -110,13 +110,10 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         options = dict(options or {})
         drawn = self.robosuite.placement.sample(self.np_random, options.pop("grid", None))
         start = [
-            np.asarray(options.pop(k, v), float)
-            for k, v in zip(("puck", "end_effector", "goal"), drawn, strict=True)
+            np.asarray(options.pop(k, v), float) for k, v in zip(("puck", "end_effector", "goal"), drawn, strict=True)
         ]
         if options:
-            raise ValueError(
-                f"unknown reset options {sorted(options)}; known: grid, puck, end_effector, goal"
-            )
+            raise ValueError(f"unknown reset options {sorted(options)}; known: grid, puck, end_effector, goal")
         self.robosuite.reset_to(*start)
         self._controller.reset(self.data)
         self._steps = 0
@@ -210,9 +207,7 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         }
 
 
-def make_push(
-    task: str, obs: str = "state", perception: dict[str, Any] | None = None, **kwargs: Any
-) -> gym.Env:
+def make_push(task: str, obs: str = "state", perception: dict[str, Any] | None = None, **kwargs: Any) -> gym.Env:
     """Build a pushing task with the named observation; the entry point of `gymnasium.make`.
 
     Args:

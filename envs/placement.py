@@ -43,9 +43,7 @@ class Placement:
         if not 1 <= self.grids <= len(GRIDS):
             raise ValueError(f"grids is {self.grids}; this task has reset grids 1 to {len(GRIDS)}")
 
-    def sample(
-        self, rng: np.random.Generator, grid: int | None = None
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def sample(self, rng: np.random.Generator, grid: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Draw one start.
 
         Args:

@@ -92,9 +92,7 @@ class PushPlane(ManipulationEnv):
         super()._load_model()
         robot = self.robots[0].robot_model
         robot.set_base_xpos(robot.base_xpos_offset["table"](TABLE_SIZE[0]))
-        arena = TableArena(
-            TABLE_SIZE, table_friction=PUCK_FRICTION, table_offset=(0, 0, TABLE_HEIGHT), has_legs=False
-        )
+        arena = TableArena(TABLE_SIZE, table_friction=PUCK_FRICTION, table_offset=(0, 0, TABLE_HEIGHT), has_legs=False)
         arena.set_origin([0, 0, 0])
         if self.slot is not None:
             for name, (position, size) in self.slot.walls().items():
