@@ -1,0 +1,58 @@
+"""Images → points → features: depth and masks from MuJoCo cameras, puck point clouds, and encoders of them.
+
+Names are imported on first use, so that `import perception` needs neither Open3D nor OpenGL nor torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from perception.cameras import Intrinsics, camera_to_world, intrinsics
+    from perception.observation import PointCloudObservation
+    from perception.point_cloud import back_project, crop, sample_points, transform
+    from perception.registry import available_encoders, make_encoder, register_encoder
+    from perception.rendering import RENDERERS, Renderer, make_renderer
+
+_HOMES = {
+    "Intrinsics": "cameras",
+    "camera_to_world": "cameras",
+    "intrinsics": "cameras",
+    "PointCloudObservation": "observation",
+    "back_project": "point_cloud",
+    "crop": "point_cloud",
+    "sample_points": "point_cloud",
+    "transform": "point_cloud",
+    "available_encoders": "registry",
+    "make_encoder": "registry",
+    "register_encoder": "registry",
+    "RENDERERS": "rendering",
+    "Renderer": "rendering",
+    "make_renderer": "rendering",
+}
+
+__all__ = [
+    "RENDERERS",
+    "Intrinsics",
+    "PointCloudObservation",
+    "Renderer",
+    "available_encoders",
+    "back_project",
+    "camera_to_world",
+    "crop",
+    "intrinsics",
+    "make_encoder",
+    "make_renderer",
+    "register_encoder",
+    "sample_points",
+    "transform",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'perception' has no attribute {name!r}; it has {', '.join(__all__)}")
+    return getattr(import_module(f"perception.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

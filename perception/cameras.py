@@ -1,0 +1,95 @@
+"""Pinhole cameras of a MuJoCo model, found by name.
+
+The camera frame is OpenCV's: x to the right of the image, y down, z forward along the optical axis. MuJoCo's own has
+y up and looks along −z. Pixel (column u, row v) covers [u, u+1) × [v, v+1), row 0 on top; its centre is
+(u + 0.5, v + 0.5).
+"""
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+from jaxtyping import Float
+
+MUJOCO_TO_OPENCV = np.array([1.0, -1.0, -1.0])  # signs of the axes, as columns of a rotation
+
+
+@dataclass(frozen=True)
+class Intrinsics:
+    """Pinhole projection u = f·x/z + c_x, v = f·y/z + c_y with square pixels.
+
+    Attributes:
+        width: Image width [pixels].
+        height: Image height [pixels].
+        focal: Focal length f [pixels].
+    """
+
+    width: int
+    height: int
+    focal: float
+
+    @property
+    def center(self) -> tuple[float, float]:
+        """Principal point (c_x, c_y): the middle of the image [pixels]."""
+        return self.width / 2, self.height / 2
+
+    @property
+    def matrix(self) -> Float[np.ndarray, "3 3"]:
+        """Camera matrix K [pixels]."""
+        cx, cy = self.center
+        return np.array([[self.focal, 0.0, cx], [0.0, self.focal, cy], [0.0, 0.0, 1.0]])
+
+
+def find_id(model: mujoco.MjModel, kind: mujoco.mjtObj, name: str) -> int:
+    """Look an object up by name.
+
+    Raises:
+        ValueError: No object of this kind has the name; the message lists those that exist.
+    """
+    found = mujoco.mj_name2id(model, kind, name)
+    if found < 0:
+        noun = {mujoco.mjtObj.mjOBJ_CAMERA: "camera", mujoco.mjtObj.mjOBJ_BODY: "body"}[kind]
+        count = {"camera": model.ncam, "body": model.nbody}[noun]
+        names = [mujoco.mj_id2name(model, kind, i) for i in range(count)]
+        raise ValueError(f"unknown {noun} {name!r}; the model has {', '.join(n for n in names if n) or 'none'}")
+    return found
+
+
+def intrinsics(model: mujoco.MjModel, camera: str, width: int, height: int) -> Intrinsics:
+    """Derive the pinhole projection from the camera's vertical field of view.
+
+    f = (H / 2) / tan(fovy / 2), the same for both axes.
+
+    Args:
+        model: MuJoCo model.
+        camera: Name of the camera.
+        width: Image width [pixels].
+        height: Image height [pixels].
+
+    Raises:
+        ValueError: Unknown camera, or one that is not a pinhole given by ``fovy``.
+    """
+    index = find_id(model, mujoco.mjtObj.mjOBJ_CAMERA, camera)
+    if model.cam_sensorsize[index].any():
+        raise ValueError(f"camera {camera!r} is given by sensorsize; give it by fovy instead")
+    # Older versions of MuJoCo call the array cam_orthographic; 0 is perspective in both.
+    projection = model.cam_projection if hasattr(model, "cam_projection") else model.cam_orthographic
+    if projection[index]:
+        raise ValueError(f"camera {camera!r} is orthographic; make it a perspective camera")
+    focal = height / 2 / np.tan(np.deg2rad(model.cam_fovy[index]) / 2)
+    return Intrinsics(width, height, float(focal))
+
+
+def camera_to_world(model: mujoco.MjModel, data: mujoco.MjData, camera: str) -> Float[np.ndarray, "4 4"]:
+    """Return the pose of the camera frame (OpenCV axes) in the world: p_world = T p_camera.
+
+    Open3D calls the inverse of this matrix the extrinsic.
+
+    Raises:
+        ValueError: Unknown camera; the message lists the known ones.
+    """
+    index = find_id(model, mujoco.mjtObj.mjOBJ_CAMERA, camera)
+    pose = np.eye(4)
+    pose[:3, :3] = data.cam_xmat[index].reshape(3, 3) * MUJOCO_TO_OPENCV
+    pose[:3, 3] = data.cam_xpos[index]
+    return pose

@@ -1,0 +1,29 @@
+"""A control without learning: where the cloud is, and nothing of its shape."""
+
+from einops import reduce
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from perception.encoders import POSITION_SCALE, check_shape
+from perception.registry import register_encoder
+
+
+@register_encoder("centroid")
+class Centroid(nn.Module):
+    """Average the points and scale: 10 · (1/n) Σ_i p_i.
+
+    Args:
+        in_shape: ``(points, channels)``.
+        out_features: Part of every encoder's signature; here the number of features is that of the channels.
+    """
+
+    order_invariant = True
+
+    def __init__(self, in_shape: tuple[int, ...], out_features: int = 4) -> None:
+        super().__init__()
+        check_shape("centroid", in_shape, "(points, channels)", len(in_shape) == 2)
+        self.out_features = in_shape[-1]
+
+    def forward(self, observation: Float[Tensor, "batch points channels"]) -> Float[Tensor, "batch channels"]:
+        """Average clouds in metres."""
+        return reduce(observation, "batch points channels -> batch channels", "mean") * POSITION_SCALE

@@ -1,0 +1,41 @@
+"""PointNet: shared layers for every point, then the maximum over points."""
+
+from collections.abc import Sequence
+
+from einops import reduce
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch_geometric.nn import MLP
+
+from perception.encoders import POSITION_SCALE, check_shape
+from perception.registry import register_encoder
+
+
+@register_encoder("pointnet")
+class PointNet(nn.Module):
+    """Encode a set of points, whatever their order and repetition.
+
+    f(p_1 … p_n) = LayerNorm(W · max_i h(10 p_i) + b), h a multilayer perceptron shared by all points
+    (Qi et al., PointNet, CVPR 2017, eq. 1).
+
+    Args:
+        in_shape: ``(points, channels)``.
+        out_features: Number of features.
+        layers: Widths of the shared layers.
+    """
+
+    order_invariant = True
+
+    def __init__(self, in_shape: tuple[int, ...], out_features: int = 64, layers: Sequence[int] = (64, 128)) -> None:
+        super().__init__()
+        check_shape("pointnet", in_shape, "(points, channels)", len(in_shape) == 2)
+        self.out_features = out_features
+        self.shared = MLP([in_shape[-1], *layers], norm=None)
+        # The last activation follows the maximum: max_i relu(x_i) = relu(max_i x_i), at a twentieth of the work.
+        self.project = nn.Sequential(nn.ReLU(), nn.Linear(layers[-1], out_features), nn.LayerNorm(out_features))
+
+    def forward(self, observation: Float[Tensor, "batch points channels"]) -> Float[Tensor, "batch out_features"]:
+        """Encode clouds in metres."""
+        # Clouds are dense: PyG's MaxAggregation, made for ragged ones, took five times as long.
+        points = self.shared(observation * POSITION_SCALE)
+        return self.project(reduce(points, "batch points features -> batch features", "max"))

@@ -1,0 +1,154 @@
+"""The Gymnasium wrapper that replaces the state by a point cloud of the puck."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium
+import mujoco
+import numpy as np
+from gymnasium import spaces
+from jaxtyping import Float, Float32
+
+from perception.cameras import camera_to_world
+from perception.point_cloud import back_project, crop, open3d, sample_points, transform
+from perception.rendering import Renderer, make_renderer
+
+# Lower and upper corner of what counts as "on the table", for robosuite's table surfaces at 0.8 m; world frame [m].
+WORKSPACE = ((-0.6, -0.8, 0.75), (0.6, 0.8, 1.3))
+
+
+class PointCloudObservation(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs):
+    """Observe points of the puck relative to the end effector and to the goal.
+
+    Row i is [p_i − E, p_i − G], each in the plane (x, y) of the world frame [m]: p_i a point on the visible surface of
+    the puck, E the end effector, G the goal. Every camera's depth image is back-projected, the clouds are fused,
+    cropped to the workspace and reduced by farthest point sampling.
+
+    A frame without a point of the puck is never an error. It shows the last points that were seen since the reset, and
+    before any was seen the end effector, since what hides the puck is the arm (not the goal: that would look solved).
+    ``info["puck_visible"]`` tells such a frame.
+
+    The environment offers ``model``, ``data``, ``end_effector_position`` and ``goal_position`` on its ``unwrapped``; a
+    rebuilt model is noticed.
+
+    Args:
+        env: Environment to wrap.
+        cameras: Names of the cameras to fuse.
+        num_points: Points in an observation.
+        renderer: Key of `perception.rendering.RENDERERS`.
+        width: Image width [pixels].
+        height: Image height [pixels].
+        body: Name of the puck's body.
+        workspace: Lower and upper corner of the crop box, world frame [m].
+
+    Attributes:
+        points_world: The points of the last observation, world frame, shape (num_points, 3) [m].
+        hidden_frames: Frames without a point of the puck since the construction.
+
+    Raises:
+        ValueError: Unknown renderer, camera or body, no camera, or no point.
+        ImportError: Open3D is missing.
+    """
+
+    points_world: Float[np.ndarray, "num_points 3"]
+
+    def __init__(
+        self,
+        env: gymnasium.Env,
+        cameras: Sequence[str] = ("overhead",),
+        num_points: int = 20,
+        renderer: str = "ray",
+        width: int = 128,
+        height: int = 128,
+        body: str = "puck_main",
+        workspace: Sequence[Sequence[float]] = WORKSPACE,
+    ) -> None:
+        gymnasium.utils.RecordConstructorArgs.__init__(
+            self,
+            cameras=cameras,
+            num_points=num_points,
+            renderer=renderer,
+            width=width,
+            height=height,
+            body=body,
+            workspace=workspace,
+        )
+        gymnasium.Wrapper.__init__(self, env)
+        if isinstance(cameras, str) or not cameras:
+            raise ValueError(f"cameras is {cameras!r}; give a sequence of at least one camera name")
+        if num_points < 1:
+            raise ValueError(f"num_points is {num_points}; give at least 1")
+        open3d()  # a missing library should stop the construction, not the first crowded frame
+        self._cameras = tuple(cameras)
+        self._renderer_settings: dict[str, Any] = {"body": body, "width": width, "height": height}
+        self._renderer = renderer
+        self._workspace = np.asarray(workspace, dtype=float)
+        self._renderers: dict[str, Renderer] = {}
+        self._model: Any = None
+        self._seen = False
+        self.points_world = np.zeros((num_points, 3))
+        self.hidden_frames = 0
+        self.observation_space = spaces.Box(-np.inf, np.inf, (num_points, 4), np.float32)
+        self._make_renderers()
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Float32[np.ndarray, "num_points 4"], dict[str, Any]]:
+        """Reset the environment and forget the points seen before."""
+        _, info = self.env.reset(seed=seed, options=options)
+        self._seen = False
+        return self._observe(info), info
+
+    def step(self, action: Any) -> tuple[Float32[np.ndarray, "num_points 4"], Any, bool, bool, dict[str, Any]]:
+        """Step the environment and observe the puck."""
+        _, reward, terminated, truncated, info = self.env.step(action)
+        return self._observe(info), reward, terminated, truncated, info
+
+    def close(self) -> None:
+        """Close the renderers and the environment; calling it again is harmless."""
+        self._close_renderers()
+        super().close()
+
+    def _observe(self, info: dict[str, Any]) -> Float32[np.ndarray, "num_points 4"]:
+        if self.env.unwrapped.model is not self._model:  # type: ignore[attr-defined]
+            self._make_renderers()
+        points = self._puck_points()
+        visible = len(points) > 0
+        end_effector, goal = self._anchors()
+        if visible:
+            self.points_world = sample_points(points, len(self.points_world))
+            self._seen = True
+        else:
+            self.hidden_frames += 1
+            if not self._seen:
+                self.points_world = np.tile(end_effector, (len(self.points_world), 1))
+        info["puck_visible"] = visible
+        xy = self.points_world[:, :2]
+        return np.concatenate([xy - end_effector[:2], xy - goal[:2]], axis=-1).astype(np.float32)
+
+    def _anchors(self) -> tuple[Float[np.ndarray, "3"], Float[np.ndarray, " goal"]]:
+        base: Any = self.env.unwrapped
+        return np.asarray(base.end_effector_position), np.asarray(base.goal_position)
+
+    def _puck_points(self) -> Float[np.ndarray, "points 3"]:
+        data = self.env.unwrapped.data  # type: ignore[attr-defined]
+        mujoco.mj_camlight(self._model, data)  # an environment without moving cameras need not keep them up to date
+        clouds = []
+        for camera, renderer in self._renderers.items():
+            points = back_project(*renderer.render(data), renderer.intrinsics)
+            clouds.append(transform(points, camera_to_world(self._model, data, camera)))
+        return crop(np.concatenate(clouds), self._workspace)
+
+    def _make_renderers(self) -> None:
+        self._close_renderers()
+        self._model = self.env.unwrapped.model  # type: ignore[attr-defined]
+        self._renderers = {
+            camera: make_renderer(self._renderer, self._model, camera, **self._renderer_settings)
+            for camera in self._cameras
+        }
+
+    def _close_renderers(self) -> None:
+        for renderer in self._renderers.values():
+            renderer.close()
+        self._renderers = {}
+        self._model = None

@@ -1,0 +1,64 @@
+"""Depth and puck mask of a camera: one interface, two renderers that agree.
+
+- gl: OpenGL, the reference; depth of the whole image.
+- ray: ray casting of the pixels that can see the puck; no OpenGL, and far faster.
+"""
+
+from typing import Protocol
+
+import mujoco
+import numpy as np
+from jaxtyping import Bool, Float32
+
+from perception.cameras import Intrinsics
+from perception.rendering.gl import GLRenderer
+from perception.rendering.ray import RayRenderer
+
+
+class Renderer(Protocol):
+    """One camera that watches one body.
+
+    Attributes:
+        intrinsics: Projection of the images.
+    """
+
+    intrinsics: Intrinsics
+
+    def __init__(self, model: mujoco.MjModel, camera: str, body: str, width: int, height: int) -> None: ...
+
+    def render(
+        self, data: mujoco.MjData
+    ) -> tuple[Float32[np.ndarray, "height width"], Bool[np.ndarray, "height width"]]:
+        """Render the current state; row 0 is the top of the image.
+
+        Returns:
+            depth: Distance along the optical axis (not along the ray) [m]. Valid on the mask; elsewhere it may be 0.
+            mask: Pixels whose centre sees a drawn geom of the body.
+        """
+
+    def close(self) -> None:
+        """Release what is held; calling it again does nothing."""
+
+
+RENDERERS: dict[str, type[Renderer]] = {"gl": GLRenderer, "ray": RayRenderer}
+
+
+def make_renderer(
+    name: str, model: mujoco.MjModel, camera: str, body: str = "puck_main", width: int = 64, height: int = 64
+) -> Renderer:
+    """Make the renderer of one camera.
+
+    Args:
+        name: Key of ``RENDERERS``.
+        model: MuJoCo model; a rebuilt model needs a new renderer.
+        camera: Name of the camera.
+        body: Name of the body whose pixels are the mask.
+        width: Image width [pixels].
+        height: Image height [pixels].
+
+    Raises:
+        ValueError: Unknown renderer, camera or body; the message lists the known ones.
+    """
+    if name not in RENDERERS:
+        raise ValueError(f"unknown renderer {name!r}; known: {', '.join(RENDERERS)}")
+    return RENDERERS[name](model, camera, body, width, height)
