@@ -1,0 +1,248 @@
+"""Φ: demonstrations and a goal-conditioned value estimator, combined into a potential."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from shaping.demonstrated import DemonstratedGoals
+from shaping.goals import GoalSet
+
+Estimator = Callable[[Tensor], Tensor]
+
+_GOALS_AT_ONCE = 32  # for each state; more would also evaluate goals that cannot win
+_MAX_PAIRS = 128  # (state, goal) pairs per network call; activations of their points still fit the cache
+_MAX_CELLS = 2**20  # entries of one state × goal table
+
+
+class Potential:
+    """Estimate how soon the goal is reached by joining a demonstration and following it.
+
+    V_d^j(t) = γ^(H_j − t)                                                      (paper, eq. demo_reward)
+    Φ^j(s)   = max_{t: s_t^j ∈ Δ(s)} [ V_d^j(t) ⊕ Ṽ_g(s; g(s_t^j)) ]            (eq. demo_pot)
+    Φ(s)     = max_j Φ^j(s);  0 where Δ(s) is empty, `terminal` on the goal set (eq. sinle_pot)
+
+    with ⊕ the sum (the paper's choice) or the product, γ to (steps to the demonstration + steps along it).
+    Δ(s) holds the demonstrated goals that the estimator was trained for: at most `radius` away and of value
+    at least `beta`. Ṽ_g is clipped to [0, 1] first: a step elsewhere then earns γΦ(s′) ≤ 2γ, and entering the
+    goal, with `terminal` = 1, earns 1 + γ, which is more.
+
+    A module given as `estimator` is copied: training it afterwards does not move the potential.
+
+    Args:
+        estimator: maps observations (pairs, *shape) to values (pairs,); usually a `ValueEstimator`.
+        demonstrations: one array (H_j + 1, *shape) of observations each, the last in the goal set. Actions
+            are not needed, and each demonstration keeps its own H_j.
+        goals: goal set of the observations; the estimator's own by default.
+        gamma: γ of the task [1 per step]; it does not follow the learner's annealed discount.
+        combine: "product" or "sum".
+        radius: largest distance from the puck to a demonstrated goal [m]. Further than the estimator was
+            trained on, or through an obstacle, values are fiction: look at Φ over the table before choosing.
+        beta: least estimated value of a goal in Δ(s), in [0, 1].
+        terminal: Φ on the goal set.
+
+    Raises:
+        ValueError: an argument is out of range, or a demonstration is empty, wrongly shaped or not finite.
+    """
+
+    def __init__(
+        self,
+        estimator: Estimator,
+        demonstrations: Sequence[Float[np.ndarray, "steps ..."]],
+        *,
+        goals: GoalSet | None = None,
+        gamma: float = 0.99,
+        combine: Literal["product", "sum"] = "product",
+        radius: float = 0.08,
+        beta: float = 0.0,
+        terminal: float = 1.0,
+    ) -> None:
+        _check_settings(gamma, combine, radius, beta, terminal)
+        goals = goals or getattr(estimator, "goals", None)
+        if goals is None:
+            name = type(estimator).__name__
+            raise ValueError(f"{name} has no goal set; pass goals=make_goals('state') or 'pointcloud'")
+        shape = getattr(estimator, "in_shape", None)
+        self.demonstrated = DemonstratedGoals(demonstrations, goals, gamma, shape)
+        self.observation_shape = self.demonstrated.observation_shape
+        self._order = np.argsort(-self.demonstrated.value, kind="stable")
+        if isinstance(estimator, nn.Module):
+            estimator = copy.deepcopy(estimator).to("cpu", torch.float32).eval().requires_grad_(False)
+        self.estimator = estimator
+        self.goals = goals
+        self.gamma = gamma
+        self.combine = combine
+        self.radius = radius
+        self.beta = beta
+        self.terminal = terminal
+
+    def __repr__(self) -> str:
+        return (
+            f"Potential({self.goals.name}, {len(self.demonstrated.starts) - 1} demonstrations, "
+            f"combine={self.combine!r}, radius={self.radius}, beta={self.beta}, gamma={self.gamma}, "
+            f"terminal={self.terminal})"
+        )
+
+    def __call__(
+        self, observations: Float[np.ndarray, "batch ..."], success: Bool[np.ndarray, " batch"] | None = None
+    ) -> Float[np.ndarray, " batch"]:
+        """Return Φ of every observation, `terminal` where `success` (nowhere by default).
+
+        Raises:
+            ValueError: observations are wrongly shaped, or they or the estimator's values are not finite.
+        """
+        observations = self._checked(observations)
+        count = len(observations)
+        done = np.zeros(count, dtype=bool) if success is None else np.asarray(success, dtype=bool)
+        if done.shape != (count,):
+            raise ValueError(f"success has shape {done.shape}; give one flag per observation, ({count},)")
+        potential = np.full(count, self.terminal, dtype=np.float32)
+        if not done.all():
+            potential[~done], _ = self._best(observations[~done])
+        return potential
+
+    def goal(
+        self, observations: Float[np.ndarray, "batch ..."]
+    ) -> tuple[Float[np.ndarray, "batch ..."], Bool[np.ndarray, " batch"]]:
+        """Aim every observation at the demonstrated goal that Φ chose, where a guiding policy should go.
+
+        Returns:
+            The observations with that goal substituted, and whether there is one; an observation without one
+            is returned as it is.
+        """
+        observations = self._checked(observations)
+        _, chosen = self._best(observations)
+        valid = chosen >= 0
+        aimed = observations.copy()
+        aimed[valid] -= self.demonstrated.shift[chosen[valid]]
+        return aimed, valid
+
+    def explain(self, observation: Float[np.ndarray, "..."]) -> dict[str, Any]:
+        """Take Φ of one observation apart, as if it were outside the goal set.
+
+        Returns:
+            "V_d", "V_g": one array (H_j + 1,) per demonstration, Ṽ_g clipped, out of range too;
+            "distance": likewise, from the puck to the demonstrated goal [m];
+            "in_range": likewise, whether the demonstrated goal is in Δ(s);
+            "chosen": (demonstration j, step t) of the maximum, or None;
+            "potential": Φ, a float.
+        """
+        observations = self._checked(np.asarray(observation)[None])
+        demonstrated = self.demonstrated
+        distance = self.goals.displacement(observations, demonstrated.goal)[0]
+        everything = np.arange(len(demonstrated))
+        value = self._values(observations, np.zeros_like(everything), everything)
+        potential, chosen = self._best(observations)
+        return {
+            "V_d": demonstrated.split(demonstrated.value),
+            "V_g": demonstrated.split(value),
+            "distance": demonstrated.split(distance),
+            "in_range": demonstrated.split((distance <= self.radius) & (value >= self.beta)),
+            "chosen": demonstrated.locate(chosen[0]) if chosen[0] >= 0 else None,
+            "potential": float(potential[0]),
+        }
+
+    def fingerprint(self) -> str:
+        """Return the SHA-256 (hex) of everything Φ depends on: estimator, demonstrations and settings.
+
+        Raises:
+            TypeError: the estimator has no `fingerprint()` of its own.
+        """
+        estimator_fingerprint = getattr(self.estimator, "fingerprint", None)
+        if estimator_fingerprint is None:
+            raise TypeError(f"{type(self.estimator).__name__} has no fingerprint(); it cannot be identified")
+        digest = hashlib.sha256(f"{self!r} {self.goals!r} {estimator_fingerprint()}".encode())
+        digest.update(self.demonstrated.starts.tobytes())
+        digest.update(np.ascontiguousarray(self.demonstrated.goal).tobytes())
+        return digest.hexdigest()
+
+    def _best(
+        self, observations: Float[np.ndarray, "batch ..."]
+    ) -> tuple[Float[np.ndarray, " batch"], Int[np.ndarray, " batch"]]:
+        """Return Φ and the index of the goal that attains it; 0 and −1 where Δ(s) is empty."""
+        potential = np.zeros(len(observations), dtype=np.float32)
+        chosen = np.full(len(observations), -1, dtype=np.intp)
+        size = max(1, _MAX_CELLS // len(self.demonstrated))
+        for start in range(0, len(observations), size):
+            part = slice(start, start + size)
+            score = self._scores(observations[part])
+            best, maximum = score.argmax(axis=1), score.max(axis=1)
+            found = maximum > -np.inf
+            potential[part] = np.where(found, maximum, 0.0)
+            chosen[part] = np.where(found, self._order[best], -1)
+        return potential, chosen
+
+    def _scores(self, observations: Float[np.ndarray, "batch ..."]) -> Float[np.ndarray, "batch goals"]:
+        """Return V_d ⊕ Ṽ_g, goals in `_order`; −∞ outside Δ(s) and where it cannot be a row's maximum.
+
+        The network is the cost, so it sees few pairs: those in range, the most promising first, and no more
+        once V_d ⊕ 1, which no goal can exceed, is not above what the row has reached.
+        """
+        near = self.goals.displacement(observations, self.demonstrated.goal[self._order]) <= self.radius
+        demonstrated = self.demonstrated.value[self._order]
+        score = np.full(near.shape, -np.inf, dtype=np.float32)
+        while near.any():
+            rows, columns = (near & (near.cumsum(axis=1) <= _GOALS_AT_ONCE)).nonzero()
+            value = self._values(observations, rows, self._order[columns])
+            joined = self._join(demonstrated[columns], value)
+            score[rows, columns] = np.where(value >= self.beta, joined, -np.inf)
+            near[rows, columns] = False
+            near &= self._join(demonstrated, 1.0) > score.max(axis=1, keepdims=True)
+        return score
+
+    def _join(self, demonstrated: np.ndarray, value: np.ndarray | float) -> np.ndarray:
+        """Return V_d ⊕ Ṽ_g."""
+        return demonstrated * value if self.combine == "product" else demonstrated + value
+
+    @torch.inference_mode()
+    def _values(
+        self,
+        observations: Float[np.ndarray, "batch ..."],
+        rows: Int[np.ndarray, " pairs"],
+        columns: Int[np.ndarray, " pairs"],
+    ) -> Float[np.ndarray, " pairs"]:
+        """Return Ṽ_g ∈ [0, 1] of observation rows[i] aimed at demonstrated goal columns[i]."""
+        value = np.empty(len(rows), dtype=np.float32)
+        for start in range(0, len(rows), _MAX_PAIRS):
+            part = slice(start, start + _MAX_PAIRS)
+            aimed = observations[rows[part]] - self.demonstrated.shift[columns[part]]
+            value[part] = self.estimator(torch.from_numpy(aimed)).reshape(-1).numpy()
+        # Before clipping, which would turn an infinite value into a harmless 1.
+        finite = np.isfinite(value)
+        if not finite.all():
+            bad = int(np.flatnonzero(~finite)[0])
+            raise ValueError(f"{self!r} is not finite: the estimator gave {value[bad]}; use another estimator")
+        return value.clip(0.0, 1.0)
+
+    def _checked(self, observations: Float[np.ndarray, "batch ..."]) -> Float[np.ndarray, "batch ..."]:
+        """Return the observations as float32, of the demonstrations' shape and finite."""
+        observations = np.asarray(observations, dtype=np.float32)
+        shape = observations.shape
+        if observations.ndim == 0 or shape[1:] != self.observation_shape:
+            wanted = ", ".join(map(str, self.observation_shape))
+            raise ValueError(f"observations have shape {shape}; {self!r} takes (batch, {wanted})")
+        if not np.isfinite(observations).all():
+            bad = int(np.argwhere(~np.isfinite(observations))[0, 0])
+            raise ValueError(f"{self!r} is not finite: observation {bad} of the batch is not")
+        return observations
+
+
+def _check_settings(gamma: float, combine: str, radius: float, beta: float, terminal: float) -> None:
+    """Raise for a setting outside its range."""
+    if combine not in ("product", "sum"):
+        raise ValueError(f"combine is {combine!r}; valid names: product, sum")
+    if not 0.0 < gamma <= 1.0:
+        raise ValueError(f"gamma is {gamma}; give a discount in (0, 1]")
+    if not radius > 0.0:
+        raise ValueError(f"radius is {radius}; give a distance above 0 m")
+    if not 0.0 <= beta <= 1.0:
+        raise ValueError(f"beta is {beta}; give a value in [0, 1]")
+    if not np.isfinite(terminal):
+        raise ValueError(f"terminal is {terminal}; give a finite potential for the goal set")

@@ -1,0 +1,198 @@
+"""Ṽ_g: the goal-conditioned value estimator and its goal policy, as one module with one file format."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from shaping.goals import GoalSet, make_goals
+
+FILE_FORMAT = "shaping.ValueEstimator/1"
+LOG_STD_RANGE = (
+    -20.0,
+    2.0,
+)  # Stable-Baselines3's, so that its SAC actors and this head are the same distribution
+
+
+class ValueEstimator(nn.Module):
+    """Estimate Ṽ_g(s; g) = γ^n, n the steps the goal policy needs to bring the puck from s to g.
+
+    The goal needs no second input: an observation holds the puck relative to the goal (see `shaping.goals`).
+    One encoder feeds two heads, the value and a tanh-Gaussian goal policy.
+
+    Args:
+        observation: "state" or "pointcloud".
+        encoder: name of a registered encoder (`perception.available_encoders()`).
+        encoder_kwargs: its own arguments, plain data (numbers, strings, booleans, lists of them).
+        hidden: widths of the hidden layers of both heads.
+        action_dim: numbers in an action.
+        gamma: discount per step under which the value is γ^n.
+        bounds: range of the returned value. The paper's by default; a `Potential` clips to [0, 1] besides.
+        goal_speed: largest goal velocity per axis in training [m/s].
+
+    Raises:
+        ValueError: unknown observation, reversed bounds, or encoder arguments that cannot be stored.
+    """
+
+    def __init__(
+        self,
+        observation: str,
+        encoder: str,
+        encoder_kwargs: Mapping[str, Any] | None = None,
+        hidden: Sequence[int] = (256, 256),
+        action_dim: int = 2,
+        gamma: float = 0.99,
+        bounds: tuple[float, float] = (-100.0, 1.0),
+        goal_speed: float = 0.05,
+    ) -> None:
+        super().__init__()
+        # Imported here: shaping with one's own estimator must not need the perception package.
+        from perception.registry import make_encoder
+
+        low, high = bounds
+        if not low < high:
+            raise ValueError(f"bounds are {tuple(bounds)}; give (low, high) with low < high")
+        self.goals: GoalSet = make_goals(observation, goal_speed)
+        self.config: dict[str, Any] = {
+            "observation": observation,
+            "encoder": encoder,
+            "encoder_kwargs": dict(encoder_kwargs or {}),
+            "hidden": list(hidden),
+            "action_dim": action_dim,
+            "gamma": gamma,
+            "bounds": [low, high],
+            "goal_speed": goal_speed,
+        }
+        try:
+            # Through JSON and back, so that a loaded estimator's configuration equals the saved one's.
+            self.config = json.loads(json.dumps(self.config))
+        except TypeError as error:
+            raise ValueError(f"estimator configuration holds more than plain data ({error}): {self.config}") from None
+        self.observation = observation
+        self.in_shape = self.goals.observation_shape
+        self.action_dim = action_dim
+        self.gamma = gamma
+        self.bounds = (low, high)
+        self.goal_speed = goal_speed
+        self.encoder = make_encoder(encoder, in_shape=self.in_shape, **self.config["encoder_kwargs"])
+        features = int(self.encoder.out_features)  # type: ignore[arg-type]
+        self.value = _mlp(features, hidden, 1)
+        self.policy = _mlp(features, hidden, 2 * action_dim)
+
+    def forward(self, observation: Float[Tensor, "batch ..."]) -> Float[Tensor, " batch"]:
+        """Return Ṽ_g clipped to `bounds`; its gradient is zero where it is clipped (fit `raw_value`)."""
+        return self.raw_value(observation).clamp(*self.bounds)
+
+    def raw_value(self, observation: Float[Tensor, "batch ..."]) -> Float[Tensor, " batch"]:
+        """Return the value head's output before clipping, for regression."""
+        return self.value(self.encoder(observation)).squeeze(-1)
+
+    def action_distribution(
+        self, observation: Float[Tensor, "batch ..."]
+    ) -> tuple[Float[Tensor, "batch action"], Float[Tensor, "batch action"]]:
+        """Return mean and log standard deviation of the goal policy, before the tanh."""
+        mean, log_std = self.policy(self.encoder(observation)).chunk(2, dim=-1)
+        return mean, log_std.clamp(*LOG_STD_RANGE)
+
+    def act(self, observation: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch action"]:
+        """Return the deterministic goal action tanh(mean), in [−1, 1]."""
+        mean, _ = self.action_distribution(observation)
+        return mean.tanh()
+
+    def fingerprint(self) -> str:
+        """Return the SHA-256 (hex) of configuration and weights, the same on any device."""
+        digest = hashlib.sha256(json.dumps(self.config, sort_keys=True).encode())
+        for name, tensor in sorted(self.state_dict().items()):
+            data = tensor.detach().cpu().contiguous()
+            digest.update(f"{name} {data.dtype} {tuple(data.shape)}".encode())
+            digest.update(data.numpy().tobytes())
+        return digest.hexdigest()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write configuration, weights and fingerprint to `path`; the file is complete or is not there."""
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = {
+            "format": FILE_FORMAT,
+            "config": self.config,
+            "weights": {name: tensor.detach().cpu() for name, tensor in self.state_dict().items()},
+            "fingerprint": self.fingerprint(),
+        }
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
+            torch.save(content, file)
+        Path(file.name).replace(path)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        device: str | torch.device = "cpu",
+        *,
+        observation: str | None = None,
+    ) -> ValueEstimator:
+        """Read an estimator that `save` wrote. Nothing in the file is executed.
+
+        Args:
+            path: the file.
+            device: where the weights go.
+            observation: the kind of observation the caller is going to pass; None accepts any.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: the file is truncated, altered, not an estimator, made for another observation, or
+                names an unknown encoder.
+        """
+        content = _read(Path(path), device)
+        config = content["config"]
+        if observation is not None and config.get("observation") != observation:
+            made_for = config.get("observation")
+            raise ValueError(f"{path}: made for {made_for!r} observations, not {observation!r}; choose another one")
+        try:
+            estimator = cls(**config)
+            estimator.load_state_dict(content["weights"])
+        except (KeyError, ValueError, TypeError, AttributeError, RuntimeError) as error:
+            raise ValueError(f"{path}: cannot build this estimator ({_one_line(error)})") from error
+        if estimator.fingerprint() != content["fingerprint"]:
+            raise ValueError(f"{path}: content does not match its fingerprint; copy the file again")
+        return estimator.to(device).eval()
+
+
+def _mlp(in_features: int, hidden: Sequence[int], out_features: int) -> nn.Sequential:
+    """Return linear layers with ReLU between them."""
+    layers: list[nn.Module] = []
+    for width in hidden:
+        layers += [nn.Linear(in_features, width), nn.ReLU()]
+        in_features = width
+    return nn.Sequential(*layers, nn.Linear(in_features, out_features))
+
+
+def _read(path: Path, device: str | torch.device) -> dict[str, Any]:
+    """Return the checked top level of an estimator file."""
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file; write one with python -m agents.pretrain")
+    try:
+        content = torch.load(path, map_location=device, weights_only=True)
+    except OSError:
+        raise
+    except Exception as error:  # an arbitrary file can make the unpickler raise almost anything
+        raise ValueError(f"{path}: not a value estimator, or a truncated one ({type(error).__name__})") from error
+    expected = {"format": str, "config": dict, "weights": dict, "fingerprint": str}
+    if not isinstance(content, dict) or not all(isinstance(content.get(key), kind) for key, kind in expected.items()):
+        raise ValueError(f"{path}: not a value estimator; write one with python -m agents.pretrain")
+    if content["format"] != FILE_FORMAT:
+        raise ValueError(f"{path}: format {content['format']!r}; this version reads {FILE_FORMAT!r}")
+    return content
+
+
+def _one_line(error: Exception) -> str:
+    """Return an error's message without line breaks."""
+    return " ".join(str(error.args[0] if error.args else error).split())
