@@ -33,6 +33,7 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         grids: Number of active reset grids of the slot task, 1 to 3.
         horizon: Steps until truncation.
         success_speed: Largest speed of the puck relative to the goal that counts as success [m/s].
+        goal_speed: Largest velocity of the plane task's goals, per axis [m/s].
         render_mode: None or "rgb_array".
         camera: Camera of `render`.
 
@@ -48,6 +49,7 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         grids: int = 1,
         horizon: int | None = None,
         success_speed: float | None = None,
+        goal_speed: float = 0.05,
         render_mode: str | None = None,
         camera: str = "overhead",
     ) -> None:
@@ -59,7 +61,7 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         self.horizon = HORIZONS[task] if horizon is None else horizon
         if self.horizon < 1:
             raise ValueError(f"horizon is {horizon}; it must be at least 1 step")
-        self.robosuite = TASKS[task](grids=grids, success_speed=success_speed)
+        self.robosuite = TASKS[task](grids=grids, success_speed=success_speed, goal_speed=goal_speed)
         self.model: mujoco.MjModel = self.robosuite.sim.model._model
         self.data: mujoco.MjData = self.robosuite.sim.data._data
         self._tip = self.model.site(TIP_SITE).id
@@ -223,6 +225,8 @@ def make_push(task: str, obs: str = "state", perception: dict[str, Any] | None =
         raise ValueError(f"unknown observation {obs!r}; known observations: {', '.join(OBSERVATIONS)}")
     if task == "push-slot":
         kwargs.setdefault("success_speed", SUCCESS_SPEEDS[obs])
+    if obs == "pointcloud":
+        kwargs.setdefault("goal_speed", 0.0)  # a cloud shows no velocity, so its goals have none
     env: gym.Env = PushEnv(task, **kwargs)
     wrapper = OBSERVATIONS[obs]
     return env if wrapper is None else load_env_creator(wrapper)(env, **(perception or {}))

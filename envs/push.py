@@ -63,6 +63,7 @@ class PushPlane(ManipulationEnv):
         robots: str | list[str] = "Panda",
         grids: int = 1,
         success_speed: float | None = None,
+        goal_speed: float = 0.05,
         control_freq: float = 20,
         gripper_types: str = "Pusher",
         controller_configs: dict | None = None,
@@ -72,7 +73,7 @@ class PushPlane(ManipulationEnv):
         horizon: int = 1000,
         **kwargs: Any,
     ) -> None:
-        self.placement = Placement(grids=grids, slot=self.slot is not None)
+        self.placement = Placement(grids=grids, slot=self.slot is not None, goal_speed=goal_speed)
         self.success_speed = self.default_success_speed if success_speed is None else success_speed
         self.goal = np.zeros(4)  # position [m] and velocity [m/s] of the goal, world frame
         super().__init__(

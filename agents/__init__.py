@@ -1,0 +1,1 @@
+"""Everything that knows Stable-Baselines3: SAC, pre-training, training, evaluation and comparison."""

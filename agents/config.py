@@ -1,0 +1,184 @@
+"""Configuration of a training: frozen dataclasses, read by tyro, written beside every checkpoint."""
+
+import dataclasses
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+Observation = Literal["state", "pointcloud"]
+Task = Literal["push-slot"]
+
+
+@dataclass(frozen=True)
+class Method:
+    """What a row of the paper's table switches on."""
+
+    potential: bool = False
+    buffer: bool = False
+    annealing: bool = False
+
+
+METHODS: dict[str, Method] = {
+    "buffer+potential+annealing": Method(potential=True, buffer=True, annealing=True),
+    "buffer+potential": Method(potential=True, buffer=True),
+    "potential+annealing": Method(potential=True, annealing=True),
+    "potential": Method(potential=True),
+    "buffer": Method(buffer=True),
+    "sparse": Method(),
+}
+
+
+@dataclass(frozen=True)
+class PotentialConfig:
+    """Φ (paper, eq. demo_pot)."""
+
+    combine: Literal["product", "sum"] = "product"
+    """V_d·Ṽ_g (γ to all remaining steps) or V_d + Ṽ_g (the paper)."""
+    radius: float = 0.08
+    """Largest distance of the puck to a demonstrated goal in Δ(s) [m]."""
+    beta: float = 0.0
+    """Least value of a goal in Δ(s)."""
+    terminal: float = 1.0
+    """Φ on the goal set."""
+
+
+@dataclass(frozen=True)
+class LearnerConfig:
+    """SAC."""
+
+    learning_rate: float = 3e-4
+    batch_size: int = 256
+    gradient_steps: int = 2
+    """Updates per environment step."""
+    buffer_size: int = 1_000_000
+    """Transitions; memory is taken as it fills."""
+    learning_starts: int = 1000
+    """Environment steps before the first update."""
+    gamma: float = 0.99
+    annealing_steps: int = 10_000
+    """Environment steps over which the learner's discount rises from 0 to gamma, for methods with annealing."""
+    ent_coef: str = "auto_0.005"
+    """Temperature; "auto_X" adapts it from X. Shaped rewards are of order 0.01: a start at 1 drowns them."""
+    entropy_in_target: bool = False
+    """Entropy bonus in the critic's target (SAC's definition)."""
+    target_bounds: tuple[float, float] = (-2.0, 1.0)
+    """Range of the critic's targets."""
+    reward_scale: float = 1.0
+    demonstration_share: float = 0.1
+    """Share of demonstrated transitions in each batch, for methods with the buffer."""
+    guided_share: float = 0.5
+    """Share of training episodes in which the prior's goal policy acts, for methods with the potential."""
+    guide_noise: float = 0.2
+    """Standard deviation of noise on guided actions."""
+    net_arch: tuple[int, ...] = (256, 256)
+    """Hidden layers of actor and critics."""
+    encoder_training: Literal["frozen", "finetuned", "scratch"] = "frozen"
+    """Pre-trained and fixed (its features are stored), pre-trained and trained on, or from random weights."""
+
+
+@dataclass(frozen=True)
+class EvaluationConfig:
+    """Evaluation during training."""
+
+    every: int = 5000
+    """Environment steps between evaluations."""
+    episodes: int = 20
+    """Episodes of each."""
+    final_episodes: int = 100
+    """Fresh episodes after training, for the result."""
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Train an agent on the slot task."""
+
+    obs: Observation = "state"
+    """Observation of the agent: puck state (8 numbers) or 20 points of rendered depth."""
+    task: Task = "push-slot"
+    grids: Literal[1, 2, 3] = 1
+    """Active reset grids, with one demonstration each."""
+    method: str = "buffer+potential+annealing"
+    """A row of the paper's table."""
+    encoder: str | None = None
+    """Registered encoder; default: "state" for states, "pointnet" for clouds."""
+    estimator: Path | None = None
+    """Pre-trained Ṽ_g; default: the shipped one for the observation."""
+    demonstrations: Path | None = None
+    """HDF5 file; default: the shipped one for the number of grids."""
+    seed: int = 0
+    steps: int = 100_000
+    """Environment steps."""
+    out: Path | None = None
+    """Run directory; default: runs/TASK-GRIDS-OBS-METHOD-seedN."""
+    resume: Path | None = None
+    """Run directory to continue from its last checkpoint, with the configuration stored there."""
+    preset: Literal["default", "paper"] = "default"
+    """Starting values of all settings; single ones may still be changed."""
+    device: str = "auto"
+    """"cpu", "cuda" or "auto" (CUDA where there is one)."""
+    threads: int = 1
+    """CPU threads of PyTorch."""
+    stop_at_success: float | None = None
+    """End the training at the first evaluation with at least this success rate."""
+    checkpoint_every: int = 10_000
+    """Environment steps between checkpoints."""
+    learner: LearnerConfig = field(default_factory=LearnerConfig)
+    potential: PotentialConfig = field(default_factory=PotentialConfig)
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+
+
+# The paper's configuration (tables 1 and 2, "default configurations" of Stable-Baselines3's SAC).
+PAPER = TrainConfig(
+    preset="paper",
+    steps=200_000,
+    learner=LearnerConfig(
+        batch_size=512,
+        learning_starts=100,
+        ent_coef="auto",
+        entropy_in_target=True,
+        guided_share=0.0,
+        encoder_training="scratch",
+    ),
+    potential=PotentialConfig(combine="sum", radius=0.1),
+)
+PRESETS: dict[str, TrainConfig] = {"default": TrainConfig(), "paper": PAPER}
+
+
+def to_json(config: Any) -> str:
+    """Serialise a configuration as JSON."""
+    return json.dumps(dataclasses.asdict(config), indent=2, default=os.fspath)
+
+
+def from_json(text: str) -> TrainConfig:
+    """Read a configuration that `to_json` wrote.
+
+    Raises:
+        ValueError: Not JSON, or keys that this version does not know.
+    """
+    data = json.loads(text)
+    parts = {"learner": LearnerConfig, "potential": PotentialConfig, "evaluation": EvaluationConfig}
+    try:
+        nested: dict[str, Any] = {k: cls(**_tuples(data.pop(k))) for k, cls in parts.items()}
+        paths = {k: Path(data.pop(k)) for k in ("estimator", "demonstrations", "out", "resume") if data.get(k)}
+        return TrainConfig(**data | paths | nested)
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"configuration does not fit this version: {error}") from error
+
+
+def check(config: TrainConfig) -> None:
+    """Check what a type does not say.
+
+    Raises:
+        ValueError: An unknown method, or a number out of range; names the valid ones.
+    """
+    if config.method not in METHODS:
+        raise ValueError(f"unknown method {config.method!r}; known methods: {', '.join(METHODS)}")
+    if config.steps < 1:
+        raise ValueError(f"--steps is {config.steps}; it must be at least 1")
+    assert get_args(Observation)
+
+
+def _tuples(data: dict[str, Any]) -> dict[str, Any]:
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}

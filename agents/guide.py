@@ -1,0 +1,52 @@
+"""Guided episodes: the prior's goal policy acts, towards the demonstrated state that Φ chose."""
+
+import numpy as np
+import torch
+
+from shaping.potential import Potential
+from shaping.value import ValueEstimator
+
+
+class Guide:
+    """Take over a share of the training episodes with the goal policy learned beside Ṽ_g.
+
+    The paper names goal-conditioned controllers for exploration as future work (sec. 5, after Nasiriany et al. 2019).
+    Guided transitions enter the buffer like any other; the agent's own policy acts where no demonstration is in range.
+
+    Args:
+        potential: Φ, which chooses the demonstrated state to aim at.
+        estimator: Has the goal policy (`act`).
+        share: Share of guided episodes, in [0, 1].
+        noise: Standard deviation of Gaussian noise on guided actions.
+        seed: Seed of the guide's own generator.
+    """
+
+    def __init__(self, potential: Potential, estimator: ValueEstimator, share: float, noise: float, seed: int) -> None:
+        if not 0.0 <= share <= 1.0:
+            raise ValueError(f"the share of guided episodes is {share}; it must lie between 0 and 1")
+        self.potential, self.estimator, self.share, self.noise = potential, estimator, share, noise
+        self.rng = np.random.default_rng(seed)
+        self.guided = np.zeros(0, bool)
+
+    @torch.inference_mode()
+    def __call__(self, observations: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Propose actions.
+
+        Args:
+            observations: Of every environment, shape (envs, ...).
+            starts: Whether an episode starts there, shape (envs,).
+
+        Returns:
+            Actions (envs, 2) in [−1, 1] and where they apply (envs,).
+        """
+        if self.guided.shape != starts.shape:
+            self.guided = np.zeros(starts.shape, bool)
+        fresh = starts.astype(bool)
+        self.guided[fresh] = self.rng.random(int(fresh.sum())) < self.share
+        actions = np.zeros((len(observations), self.estimator.action_dim), np.float32)
+        if not self.guided.any():
+            return actions, self.guided.copy()
+        aimed, valid = self.potential.goal(observations)
+        actions = self.estimator.act(torch.from_numpy(aimed)).numpy()
+        noisy = actions + self.rng.normal(0.0, self.noise, actions.shape)
+        return noisy.clip(-1.0, 1.0).astype(np.float32), self.guided & valid

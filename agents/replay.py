@@ -1,0 +1,215 @@
+"""Replay buffers that compose what a batch needs when it is sampled."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from stable_baselines3.common.buffers import ReplayBuffer
+from torch import Tensor
+
+from shaping.goals import GoalSet
+from shaping.reward import shaped_reward
+
+PotentialFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
+Encode = Callable[[Tensor], Tensor]
+
+
+class Batch(NamedTuple):
+    """Transitions; `features` replace the observations where a frozen encoder's output is stored."""
+
+    observations: Float[Tensor, "batch ..."]
+    actions: Float[Tensor, "batch action"]
+    next_observations: Float[Tensor, "batch ..."]
+    dones: Float[Tensor, "batch 1"]
+    rewards: Float[Tensor, "batch 1"]
+    features: Float[Tensor, "batch features"] | None = None
+    next_features: Float[Tensor, "batch features"] | None = None
+
+
+class ShapedReplayBuffer(ReplayBuffer):
+    """Ring buffer that stores Φ(s), Φ(s′) beside each transition and forms r̄ when sampled.
+
+    r̄ = scale · [r + γΦ(s′) − Φ(s)]  (paper, eq. reshaped_reward)
+
+    Stored rewards stay those of the task. Demonstrated transitions lie in a part of their own, which takes a fixed
+    share of every batch (paper, "importance sampling buffer"). With a frozen encoder its features are stored once per
+    transition, so that no update pays for the encoder.
+
+    Args:
+        *args: As for Stable-Baselines3's `ReplayBuffer`.
+        potential: Φ(observations (B, …), success (B,)) → (B,); None leaves the reward as it is.
+        gamma: γ of the shaping; it never follows the learner's annealed discount.
+        reward_scale: Factor on the composed reward.
+        encode: Frozen encoder, observations (B, …) → features (B, F); None stores no features.
+        features_dim: F.
+        **kwargs: As for `ReplayBuffer`.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        potential: PotentialFunction | None = None,
+        gamma: float = 0.99,
+        reward_scale: float = 1.0,
+        encode: Encode | None = None,
+        features_dim: int = 0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.potential, self.gamma, self.reward_scale, self.encode = potential, gamma, reward_scale, encode
+        self.potentials = np.zeros((self.buffer_size, self.n_envs, 2), np.float32)  # Φ(s), Φ(s′)
+        self.features = np.zeros((self.buffer_size, self.n_envs, 2, features_dim), np.float32) if encode else None
+        self.demonstrations: ShapedReplayBuffer | None = None
+        self.demonstration_share = 0.0
+
+    def add(
+        self,
+        obs: np.ndarray,
+        next_obs: np.ndarray,
+        action: np.ndarray,
+        reward: np.ndarray,
+        done: np.ndarray,
+        infos: list[dict[str, Any]],
+    ) -> None:
+        """Store one transition of every environment, with its potentials and features."""
+        truncated = np.array([info.get("TimeLimit.truncated", False) for info in infos])
+        if self.potential is not None:
+            self.potentials[self.pos, :, 0] = self.potential(obs, np.zeros(len(obs), bool))
+            self.potentials[self.pos, :, 1] = self.potential(next_obs, np.asarray(done, bool) & ~truncated)
+        if self.features is not None:
+            self.features[self.pos, :, 0] = self._encoded(obs)
+            self.features[self.pos, :, 1] = self._encoded(next_obs)
+        super().add(obs, next_obs, action, reward, done, infos)
+
+    def set_demonstrations(self, demonstrations: "ShapedReplayBuffer", share: float) -> None:
+        """Let `share` of every batch come from `demonstrations`."""
+        if not 0.0 < share < 1.0:
+            raise ValueError(f"the demonstration share is {share}; it must lie between 0 and 1")
+        self.demonstrations, self.demonstration_share = demonstrations, share
+
+    def sample(self, batch_size: int, env: Any = None) -> Batch:  # type: ignore[override]
+        """Draw transitions uniformly, and the demonstrations' share of the batch from their part."""
+        if self.demonstrations is None:
+            return self._batch(*self._draw(batch_size))
+        shown = round(self.demonstration_share * batch_size)
+        parts = self._batch(*self._draw(batch_size - shown)), self.demonstrations._batch(*self.demonstrations._draw(shown))
+        joined = [None if a is None else torch.cat([a, b]) for a, b in zip(*parts, strict=True)]
+        return Batch(*joined)  # type: ignore[arg-type]
+
+    def recompute_potentials(self, potential: PotentialFunction) -> None:
+        """Replace Φ, and with it every cached potential."""
+        self.potential = potential
+        rows = self.size()
+        for env in range(self.n_envs):
+            terminal = (self.dones[:rows, env] * (1 - self.timeouts[:rows, env])).astype(bool)
+            self.potentials[:rows, env, 0] = potential(self.observations[:rows, env], np.zeros(rows, bool))
+            self.potentials[:rows, env, 1] = potential(self.next_observations[:rows, env], terminal)
+        if self.demonstrations is not None:
+            self.demonstrations.recompute_potentials(potential)
+
+    def _draw(self, batch_size: int) -> tuple[np.ndarray, np.ndarray]:
+        return np.random.randint(0, self.size(), batch_size), np.random.randint(0, self.n_envs, batch_size)
+
+    def _batch(self, rows: np.ndarray, envs: np.ndarray) -> Batch:
+        dones = self.dones[rows, envs] * (1 - self.timeouts[rows, envs])
+        potentials = self.potentials[rows, envs]
+        rewards = self.rewards[rows, envs]
+        if self.potential is not None:
+            rewards = shaped_reward(rewards, potentials[:, 0], potentials[:, 1], self.gamma)
+        features = next_features = None
+        if self.features is not None:
+            both = self.features[rows, envs]
+            features, next_features = self.to_torch(both[:, 0]), self.to_torch(both[:, 1])
+        return Batch(
+            self.to_torch(self.observations[rows, envs]),
+            self.to_torch(self.actions[rows, envs]),
+            self.to_torch(self.next_observations[rows, envs]),
+            self.to_torch(dones[:, None]),
+            self.to_torch((self.reward_scale * rewards)[:, None]),
+            features,
+            next_features,
+        )
+
+    @torch.inference_mode()
+    def _encoded(self, observations: np.ndarray) -> np.ndarray:
+        assert self.encode is not None
+        return self.encode(torch.as_tensor(observations, device=self.device)).cpu().numpy()
+
+
+class HindsightReplayBuffer(ReplayBuffer):
+    """Hindsight experience replay (Andrychowicz et al. 2017, strategy "future") by shifting observations.
+
+    A relabelled row aims at what the same episode achieved at a later step. Reward *and* terminal flag are recomputed
+    from the achieved goal of the next state, so that the value is γ to the number of steps.
+
+    Args:
+        *args: As for Stable-Baselines3's `ReplayBuffer`.
+        goals: Goal set of the observations.
+        compute_reward: Reward (B,) of achieved goals (B, 4) for desired goals (B, 4), as in Gymnasium's goal API.
+        goal_speed: Velocities of relabelled goals are clipped to ± this [m/s], the range of the task's own goals.
+        relabelled: Share of relabelled rows (0.8: four hindsight goals for each of the task's).
+        **kwargs: As for `ReplayBuffer`.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        goals: GoalSet,
+        compute_reward: Callable[[np.ndarray, np.ndarray, dict], np.ndarray],
+        goal_speed: float,
+        relabelled: float = 0.8,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.goals, self.compute_reward, self.goal_speed, self.relabelled = goals, compute_reward, goal_speed, relabelled
+        shape = (self.buffer_size, self.n_envs)
+        self.achieved = np.zeros((*shape, 4))  # by the next state
+        self.desired = np.zeros((*shape, 4))
+        self.episode_end = np.zeros(shape, np.int64)  # step count at which the row's episode ends, exclusive
+        self.written = np.zeros(shape, np.int64)  # step count at which the row was written
+        self.step = 0
+        self.episode_start = np.zeros(self.n_envs, np.int64)
+
+    def add(
+        self,
+        obs: np.ndarray,
+        next_obs: np.ndarray,
+        action: np.ndarray,
+        reward: np.ndarray,
+        done: np.ndarray,
+        infos: list[dict[str, Any]],
+    ) -> None:
+        """Store one transition of every environment with the goals that its `info` reports."""
+        self.achieved[self.pos] = [info["achieved_goal"] for info in infos]
+        self.desired[self.pos] = [info["desired_goal"] for info in infos]
+        self.written[self.pos] = self.step
+        self.episode_end[self.pos] = self.step + 1
+        # Until an episode ends, its rows may be relabelled with what it has achieved so far.
+        for env in range(self.n_envs):
+            first = max(self.episode_start[env], self.step - self.buffer_size + 1)
+            self.episode_end[np.arange(first, self.step + 1) % self.buffer_size, env] = self.step + 1
+            if done[env]:
+                self.episode_start[env] = self.step + 1
+        self.step += 1
+        super().add(obs, next_obs, action, reward, done, infos)
+
+    def sample(self, batch_size: int, env: Any = None) -> Batch:  # type: ignore[override]
+        """Draw transitions uniformly and relabel `relabelled` of them."""
+        rows = np.random.randint(0, self.size(), batch_size)
+        envs = np.random.randint(0, self.n_envs, batch_size)
+        later = np.random.randint(self.written[rows, envs], self.episode_end[rows, envs]) % self.buffer_size
+        relabel = np.random.random(batch_size) < self.relabelled
+        desired = self.desired[rows, envs]
+        goal = np.where(relabel[:, None], self.achieved[later, envs], desired)
+        goal[relabel, 2:] = goal[relabel, 2:].clip(-self.goal_speed, self.goal_speed)
+        offset = (goal - desired)[:, : self.goals.goal_dim].astype(np.float32)
+        rewards = self.compute_reward(self.achieved[rows, envs], goal, {}).astype(np.float32)
+        return Batch(
+            self.to_torch(self.goals.relabel(self.observations[rows, envs], offset)),
+            self.to_torch(self.actions[rows, envs]),
+            self.to_torch(self.goals.relabel(self.next_observations[rows, envs], offset)),
+            self.to_torch(rewards[:, None]),
+            self.to_torch(rewards[:, None]),
+        )

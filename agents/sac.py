@@ -1,0 +1,158 @@
+"""Soft actor-critic with clipped targets and an annealed discount, as a Stable-Baselines3 algorithm."""
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from stable_baselines3 import SAC as StockSAC
+from torch import Tensor
+from torch.nn import functional as F
+
+from agents.guide import Guide
+from agents.replay import Batch
+from shaping.discount import linear_annealing
+
+LOG_STD_RANGE = (-20.0, 2.0)
+
+
+class SAC(StockSAC):
+    """SAC (Haarnoja et al. 2018) with what the paper adds to it, and what makes its value count steps.
+
+    Args:
+        *args: As for Stable-Baselines3's SAC.
+        target_bounds: Range of the critic's targets; None leaves them unclipped (paper: [−2, 1], the prior [0, 1]).
+        entropy_in_target: Keep the entropy bonus in the critic's target. Without it the value is that of the reward
+            alone; the bonus stays in the actor's loss.
+        annealing_steps: Environment steps over which the discount rises linearly from 0 to `gamma` (paper, sec. 3.4).
+        **kwargs: As for Stable-Baselines3's SAC.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        target_bounds: tuple[float, float] | None = None,
+        entropy_in_target: bool = True,
+        annealing_steps: int = 0,
+        **kwargs: Any,
+    ) -> None:
+        self.target_bounds = target_bounds
+        self.entropy_in_target = entropy_in_target
+        self.annealing_steps = annealing_steps
+        self.guide: Guide | None = None
+        super().__init__(*args, **kwargs)
+
+    def _excluded_save_params(self) -> list[str]:
+        return [*super()._excluded_save_params(), "guide"]
+
+    def _sample_action(
+        self, learning_starts: int, action_noise: Any = None, n_envs: int = 1
+    ) -> tuple[np.ndarray, np.ndarray]:
+        actions, buffer_actions = super()._sample_action(learning_starts, action_noise, n_envs)
+        if self.guide is not None:
+            guided, where = self.guide(self._last_obs, self._last_episode_starts)  # type: ignore[arg-type]
+            actions[where], buffer_actions[where] = guided[where], guided[where]
+        return actions, buffer_actions
+
+    @property
+    def discount(self) -> float:
+        """The learner's discount γ̄ at this step."""
+        return linear_annealing(self.num_timesteps, self.annealing_steps, self.gamma)
+
+    def train(self, gradient_steps: int, batch_size: int = 64) -> None:
+        """Update temperature, critic, actor and target `gradient_steps` times."""
+        self.policy.set_training_mode(True)
+        optimizers = [self.actor.optimizer, self.critic.optimizer]
+        if self.ent_coef_optimizer is not None:
+            optimizers.append(self.ent_coef_optimizer)
+        self._update_learning_rate(optimizers)
+        sums: dict[str, Tensor] = {}
+        for _ in range(gradient_steps):
+            for name, value in self.update(self.replay_buffer.sample(batch_size)).items():  # type: ignore[union-attr,arg-type]
+                sums[name] = sums.get(name, torch.zeros(())) + value
+        self._n_updates += gradient_steps
+        self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
+        self.logger.record("train/discount", self.discount)
+        for name, value in sums.items():
+            self.logger.record_mean(f"train/{name}", float(value) / gradient_steps)
+
+    def update(self, batch: Batch) -> dict[str, Tensor]:
+        """Take one gradient step on every network.
+
+        Returns:
+            Scalars for the log: losses, temperature, mean value and target.
+        """
+        features, next_features = self._features(batch)
+        held = features.detach()
+        actions, log_prob = self._sample(held)
+        ent_coef = self._update_temperature(log_prob)
+        target = self._target(batch, next_features, ent_coef)
+        values = torch.cat(self._q_values(self.critic, features, batch.actions), dim=1)
+        critic_loss = 0.5 * self.critic.n_critics * F.mse_loss(values, target.expand_as(values))
+        self.critic.optimizer.zero_grad()
+        critic_loss.backward()
+        self.critic.optimizer.step()
+
+        actor_value = torch.cat(self._q_values(self.critic, held, actions), dim=1).amin(dim=1, keepdim=True)
+        actor_loss = (ent_coef * log_prob - actor_value).mean()
+        self.actor.optimizer.zero_grad()
+        actor_loss.backward(inputs=self.actor.optimizer.param_groups[0]["params"])
+        self.actor.optimizer.step()
+        self._update_target()
+        return {
+            "critic_loss": critic_loss.detach(),
+            "actor_loss": actor_loss.detach(),
+            "ent_coef": ent_coef.mean(),
+            "entropy": -log_prob.detach().mean(),
+            "value": values.detach().mean(),
+            "target": target.mean(),
+        }
+
+    def _features(self, batch: Batch) -> tuple[Float[Tensor, "batch features"], Float[Tensor, "batch features"]]:
+        if batch.features is not None and batch.next_features is not None:
+            return batch.features, batch.next_features
+        features = self.actor.features_extractor(batch.observations)
+        with torch.no_grad():
+            return features, self.critic_target.features_extractor(batch.next_observations)
+
+    def _sample(self, features: Float[Tensor, "batch features"]) -> tuple[Tensor, Tensor]:
+        """Return tanh-Gaussian actions (batch, action) and their log-probabilities (batch, 1)."""
+        latent = self.actor.latent_pi(features)
+        mean, log_std = self.actor.mu(latent), self.actor.log_std(latent).clamp(*LOG_STD_RANGE)
+        noise = torch.randn_like(mean)
+        actions = torch.tanh(mean + log_std.exp() * noise)
+        gaussian = -0.5 * noise.square() - log_std - 0.5 * math.log(2 * math.pi)
+        log_prob = (gaussian - torch.log(1 - actions.square() + 1e-6)).sum(dim=1, keepdim=True)
+        return actions, log_prob
+
+    def _update_temperature(self, log_prob: Float[Tensor, "batch 1"]) -> Tensor:
+        if self.ent_coef_optimizer is None:
+            return self.ent_coef_tensor
+        ent_coef = self.log_ent_coef.detach().exp()
+        loss = -(self.log_ent_coef * (log_prob.detach() + self.target_entropy)).mean()
+        self.ent_coef_optimizer.zero_grad()
+        loss.backward()
+        self.ent_coef_optimizer.step()
+        return ent_coef
+
+    @torch.no_grad()
+    def _target(self, batch: Batch, next_features: Float[Tensor, "batch features"], ent_coef: Tensor) -> Tensor:
+        """r + γ̄ (1 − terminal) [min Q′(s′, a′) − α log π(a′|s′)], within `target_bounds`."""
+        next_actions, next_log_prob = self._sample(next_features)
+        value = torch.cat(self._q_values(self.critic_target, next_features, next_actions), dim=1)
+        value = value.amin(dim=1, keepdim=True)
+        if self.entropy_in_target:
+            value = value - ent_coef * next_log_prob
+        target = batch.rewards + self.discount * (1 - batch.dones) * value
+        return target if self.target_bounds is None else target.clamp(*self.target_bounds)
+
+    @staticmethod
+    def _q_values(critic: Any, features: Tensor, actions: Tensor) -> list[Tensor]:
+        joined = torch.cat([features, actions], dim=1)
+        return [network(joined) for network in critic.q_networks]
+
+    @torch.no_grad()
+    def _update_target(self) -> None:
+        online, target = list(self.critic.parameters()), list(self.critic_target.parameters())
+        torch._foreach_lerp_(target, online, self.tau)
