@@ -1,0 +1,126 @@
+"""Record demonstrations of the hand-coded expert: ``python -m envs.record --out demonstrations.hdf5``."""
+
+import sys
+from pathlib import Path
+from typing import Literal
+
+import gymnasium as gym
+import numpy as np
+import tyro
+
+from envs.demonstrations import Trajectory, save_demonstrations
+from envs.expert import Expert
+from envs.goal_env import SUCCESS_SPEEDS, PushEnv, make_push
+
+ATTEMPTS = 10  # of one demonstration
+TASK_IDS = {"push-slot": "PushSlot-v0", "push-plane": "PushPlane-v0"}
+
+
+def demonstrate(
+    env: gym.Env, grid: int | None = None, seed: int | None = None, clouds: bool = False
+) -> Trajectory | None:
+    """Let the expert play one episode.
+
+    Args:
+        env: A `PushEnv`, or one wrapped in the point-cloud observation.
+        grid: Index of the reset grid; drawn if not given.
+        seed: Seed of the reset.
+        clouds: The observations of `env` are clouds, to be recorded beside the state.
+
+    Returns:
+        The demonstration, with actions; None if the episode was not a success.
+    """
+    base = env.unwrapped
+    assert isinstance(base, PushEnv)
+    observation, info = env.reset(seed=seed, options=None if grid is None else {"grid": grid})
+    expert = Expert(base.puck_position, None if base.task == "push-slot" else base.goal_position)
+    rows: dict[str, list[np.ndarray]] = {"state": [], "pointcloud": [], "puck_pose": []}
+    actions = []
+    terminated = truncated = info["is_success"]
+    while True:
+        rows["state"].append(base._observation())
+        rows["puck_pose"].append(base.puck_pose)
+        if clouds:
+            rows["pointcloud"].append(observation)
+        if terminated or truncated:
+            break
+        # in the precision in which actions are stored, so that a replay does the same
+        actions.append(expert.act(base.puck_position, base.end_effector_position).astype(np.float32))
+        observation, _, terminated, truncated, _ = env.step(actions[-1])
+    if not (terminated and actions):
+        return None
+    return Trajectory({k: np.stack(v) for k, v in rows.items() if v}, np.stack(actions), grid, seed)
+
+
+def record(
+    out: Path,
+    task: str = "push-slot",
+    grids: int = 1,
+    episodes: int | None = None,
+    obs: tuple[Literal["state", "pointcloud"], ...] = ("state",),
+    action_free: bool = False,
+    seed: int = 0,
+    overwrite: bool = False,
+) -> None:
+    """Record demonstrations of the hand-coded, sub-optimal expert.
+
+    Episodes cycle through the active reset grids; one that fails is dropped and repeated with another start. The pose
+    of the puck is always recorded.
+
+    Args:
+        out: HDF5 file to write.
+        task: push-slot or push-plane.
+        grids: Number of active reset grids of push-slot, 1 to 3.
+        episodes: Number of demonstrations; one for each grid if not given.
+        obs: What to record; pointcloud needs Open3D.
+        action_free: Leave the actions out, as if a hand had moved the puck.
+        seed: Seed of the first start; the next ones follow.
+        overwrite: Replace an existing file.
+    """
+    episodes = grids if episodes is None else episodes
+    if episodes < 1:
+        raise ValueError(f"--episodes is {episodes}; it must be at least 1")
+    if seed < 0:
+        raise ValueError(f"--seed is {seed}; it must not be negative")
+    if not obs:
+        raise ValueError("--obs is empty; give state, pointcloud or both")
+    if out.exists() and not overwrite:
+        raise FileExistsError(f"{out}: exists already; choose another name or --overwrite")
+    clouds = "pointcloud" in obs
+    # Demonstrations end slow enough for every observation's threshold.
+    arguments = {"grids": grids} | ({"success_speed": SUCCESS_SPEEDS["state"]} if task == "push-slot" else {})
+    env = make_push(task, obs="pointcloud" if clouds else "state", **arguments)
+    trajectories: list[Trajectory] = []
+    for episode in range(episodes):
+        grid = episode % grids if task == "push-slot" else None
+        for _ in range(ATTEMPTS):
+            trajectory = demonstrate(env, grid, seed, clouds)
+            seed += 1
+            if trajectory is not None:
+                break
+            print(f"dropped seed {seed - 1}: no success")
+        else:
+            raise ValueError(f"{ATTEMPTS} episodes in a row without success, the last with seed {seed - 1}")
+        start = "" if grid is None else f"grid {grid + 1}, "
+        print(f"demo_{episode}: {start}seed {trajectory.seed}, {trajectory.horizon} steps")
+        kept = {k: v for k, v in trajectory.observations.items() if k in (*obs, "puck_pose")}
+        trajectories.append(
+            Trajectory(kept, None if action_free else trajectory.actions, trajectory.grid, trajectory.seed)
+        )
+    env.close()
+    env_args = {"env_name": TASK_IDS[task], "type": 2, "env_kwargs": {"obs": obs[0], **arguments}}  # 2: robomimic's Gym
+    save_demonstrations(out, trajectories, env_args, overwrite)
+    what = "action-free demonstration" if action_free else "demonstration"
+    print(f"wrote {len(trajectories)} {what}{'s'[: len(trajectories) > 1]} of {', '.join(obs)} to {out}")
+
+
+def main() -> None:
+    """Run the command line; bad input ends it with one line."""
+    try:
+        tyro.cli(record)
+    except (ValueError, OSError, ImportError) as error:
+        sys.exit(f"envs.record: {error}")
+
+
+if __name__ == "__main__":
+    main()
