@@ -1,6 +1,11 @@
 """The world: pushing tasks in robosuite, their Gymnasium adapter, expert and demonstrations."""
 
+import logging
+
 import gymnasium as gym
+
+# robosuite tells of optional packages on every import; a command that fails should end in one line.
+logging.getLogger("robosuite_logs").addFilter(lambda record: record.levelno >= logging.ERROR)
 
 gym.register("PushSlot-v0", entry_point="envs.goal_env:make_push", kwargs={"task": "push-slot"})
 gym.register("PushPlane-v0", entry_point="envs.goal_env:make_push", kwargs={"task": "push-plane"})
