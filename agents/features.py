@@ -18,16 +18,13 @@ class EncoderExtractor(BaseFeaturesExtractor):
     Args:
         observation_space: Space of the observations.
         encoder: Name in the registry (`perception.available_encoders()`).
-        encoder_kwargs: Arguments of the encoder.
 
     Raises:
-        ValueError: Unknown encoder, or arguments that it does not take.
+        ValueError: Unknown encoder.
     """
 
-    def __init__(
-        self, observation_space: gym.Space, encoder: str = "pointnet", encoder_kwargs: dict[str, Any] | None = None
-    ) -> None:
-        module = make_encoder(encoder, in_shape=observation_space.shape, **(encoder_kwargs or {}))
+    def __init__(self, observation_space: gym.Space, encoder: str = "pointnet") -> None:
+        module = make_encoder(encoder, in_shape=observation_space.shape)
         super().__init__(observation_space, features_dim=module.out_features)
         self.encoder = module
 
@@ -79,4 +76,6 @@ class SharedEncoderPolicy(SACPolicy):
             for owner in (self.actor, self.critic_target):
                 owner.features_extractor.encoder.load_state_dict(encoder.state_dict())
         except RuntimeError as error:
-            raise ValueError(f"the estimator's encoder does not fit this policy's: {str(error).splitlines()[-1]}") from error
+            raise ValueError(
+                f"the estimator's encoder does not fit this policy's: {str(error).splitlines()[-1]}"
+            ) from error

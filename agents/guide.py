@@ -1,5 +1,7 @@
 """Guided episodes: the prior's goal policy acts, towards the demonstrated state that Φ chose."""
 
+from typing import Any
+
 import numpy as np
 import torch
 
@@ -27,6 +29,15 @@ class Guide:
         self.potential, self.estimator, self.share, self.noise = potential, estimator, share, noise
         self.rng = np.random.default_rng(seed)
         self.guided = np.zeros(0, bool)
+
+    def get_state(self) -> dict[str, Any]:
+        """Random state and guided episodes, as plain data for a checkpoint."""
+        return {"rng": self.rng.bit_generator.state, "guided": self.guided.tolist()}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Continue from what `get_state` returned."""
+        self.rng.bit_generator.state = state["rng"]
+        self.guided = np.array(state["guided"], bool)
 
     @torch.inference_mode()
     def __call__(self, observations: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -34,16 +34,15 @@ class ShapedReplayBuffer(ReplayBuffer):
     r̄ = scale · [r + γΦ(s′) − Φ(s)]  (paper, eq. reshaped_reward)
 
     Stored rewards stay those of the task. Demonstrated transitions lie in a part of their own, which takes a fixed
-    share of every batch (paper, "importance sampling buffer"). With a frozen encoder its features are stored once per
-    transition, so that no update pays for the encoder.
+    share of every batch (paper, "importance sampling buffer"). With a frozen encoder (`store_features`) its output is
+    stored once per transition, so that no update pays for the encoder.
 
     Args:
         *args: As for Stable-Baselines3's `ReplayBuffer`.
         potential: Φ(observations (B, …), success (B,)) → (B,); None leaves the reward as it is.
         gamma: γ of the shaping; it never follows the learner's annealed discount.
         reward_scale: Factor on the composed reward.
-        encode: Frozen encoder, observations (B, …) → features (B, F); None stores no features.
-        features_dim: F.
+        seed: Seed of the sampling.
         **kwargs: As for `ReplayBuffer`.
     """
 
@@ -53,14 +52,15 @@ class ShapedReplayBuffer(ReplayBuffer):
         potential: PotentialFunction | None = None,
         gamma: float = 0.99,
         reward_scale: float = 1.0,
-        encode: Encode | None = None,
-        features_dim: int = 0,
+        seed: int = 0,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.potential, self.gamma, self.reward_scale, self.encode = potential, gamma, reward_scale, encode
+        self.potential, self.gamma, self.reward_scale = potential, gamma, reward_scale
+        self.rng = np.random.default_rng(seed)
         self.potentials = np.zeros((self.buffer_size, self.n_envs, 2), np.float32)  # Φ(s), Φ(s′)
-        self.features = np.zeros((self.buffer_size, self.n_envs, 2, features_dim), np.float32) if encode else None
+        self.encode: Encode | None = None
+        self.features: np.ndarray | None = None
         self.demonstrations: ShapedReplayBuffer | None = None
         self.demonstration_share = 0.0
 
@@ -83,6 +83,17 @@ class ShapedReplayBuffer(ReplayBuffer):
             self.features[self.pos, :, 1] = self._encoded(next_obs)
         super().add(obs, next_obs, action, reward, done, infos)
 
+    def store_features(self, encode: Encode, features_dim: int) -> None:
+        """From now on store what a frozen encoder, observations (B, …) → features (B, F), makes of each observation.
+
+        Raises:
+            ValueError: Transitions without features are stored already.
+        """
+        if self.size():
+            raise ValueError("features can only be stored from the first transition on")
+        self.encode = encode
+        self.features = np.zeros((self.buffer_size, self.n_envs, 2, features_dim), np.float32)
+
     def set_demonstrations(self, demonstrations: "ShapedReplayBuffer", share: float) -> None:
         """Let `share` of every batch come from `demonstrations`."""
         if not 0.0 < share < 1.0:
@@ -94,7 +105,10 @@ class ShapedReplayBuffer(ReplayBuffer):
         if self.demonstrations is None:
             return self._batch(*self._draw(batch_size))
         shown = round(self.demonstration_share * batch_size)
-        parts = self._batch(*self._draw(batch_size - shown)), self.demonstrations._batch(*self.demonstrations._draw(shown))
+        parts = (
+            self._batch(*self._draw(batch_size - shown)),
+            self.demonstrations._batch(*self.demonstrations._draw(shown)),
+        )
         joined = [None if a is None else torch.cat([a, b]) for a, b in zip(*parts, strict=True)]
         return Batch(*joined)  # type: ignore[arg-type]
 
@@ -109,8 +123,30 @@ class ShapedReplayBuffer(ReplayBuffer):
         if self.demonstrations is not None:
             self.demonstrations.recompute_potentials(potential)
 
+    def filled(self) -> dict[str, np.ndarray]:
+        """The stored rows, by name, for a checkpoint."""
+        return {name: getattr(self, name)[: self.size()] for name in self._stored()}
+
+    def fill(self, rows: dict[str, np.ndarray], position: int) -> None:
+        """Put back the rows that `filled` returned; `position` is where the next one goes.
+
+        Raises:
+            ValueError: The rows do not fit this buffer.
+        """
+        count = len(rows["rewards"])
+        for name in self._stored():
+            target = getattr(self, name)
+            if name not in rows or rows[name].shape != (count, *target.shape[1:]) or count > self.buffer_size:
+                raise ValueError(f"stored transitions do not fit the replay buffer: {name}")
+            target[:count] = rows[name]
+        self.pos, self.full = position, count == self.buffer_size
+
+    def _stored(self) -> list[str]:
+        names = ["observations", "next_observations", "actions", "rewards", "dones", "timeouts", "potentials"]
+        return names if self.features is None else [*names, "features"]
+
     def _draw(self, batch_size: int) -> tuple[np.ndarray, np.ndarray]:
-        return np.random.randint(0, self.size(), batch_size), np.random.randint(0, self.n_envs, batch_size)
+        return self.rng.integers(self.size(), size=batch_size), self.rng.integers(self.n_envs, size=batch_size)
 
     def _batch(self, rows: np.ndarray, envs: np.ndarray) -> Batch:
         dones = self.dones[rows, envs] * (1 - self.timeouts[rows, envs])
@@ -150,6 +186,7 @@ class HindsightReplayBuffer(ReplayBuffer):
         compute_reward: Reward (B,) of achieved goals (B, 4) for desired goals (B, 4), as in Gymnasium's goal API.
         goal_speed: Velocities of relabelled goals are clipped to ± this [m/s], the range of the task's own goals.
         relabelled: Share of relabelled rows (0.8: four hindsight goals for each of the task's).
+        seed: Seed of the sampling.
         **kwargs: As for `ReplayBuffer`.
     """
 
@@ -160,10 +197,17 @@ class HindsightReplayBuffer(ReplayBuffer):
         compute_reward: Callable[[np.ndarray, np.ndarray, dict], np.ndarray],
         goal_speed: float,
         relabelled: float = 0.8,
+        seed: int = 0,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.goals, self.compute_reward, self.goal_speed, self.relabelled = goals, compute_reward, goal_speed, relabelled
+        self.goals, self.compute_reward, self.goal_speed, self.relabelled = (
+            goals,
+            compute_reward,
+            goal_speed,
+            relabelled,
+        )
+        self.rng = np.random.default_rng(seed)
         shape = (self.buffer_size, self.n_envs)
         self.achieved = np.zeros((*shape, 4))  # by the next state
         self.desired = np.zeros((*shape, 4))
@@ -197,10 +241,10 @@ class HindsightReplayBuffer(ReplayBuffer):
 
     def sample(self, batch_size: int, env: Any = None) -> Batch:  # type: ignore[override]
         """Draw transitions uniformly and relabel `relabelled` of them."""
-        rows = np.random.randint(0, self.size(), batch_size)
-        envs = np.random.randint(0, self.n_envs, batch_size)
-        later = np.random.randint(self.written[rows, envs], self.episode_end[rows, envs]) % self.buffer_size
-        relabel = np.random.random(batch_size) < self.relabelled
+        rows = self.rng.integers(self.size(), size=batch_size)
+        envs = self.rng.integers(self.n_envs, size=batch_size)
+        later = self.rng.integers(self.written[rows, envs], self.episode_end[rows, envs]) % self.buffer_size
+        relabel = self.rng.random(batch_size) < self.relabelled
         desired = self.desired[rows, envs]
         goal = np.where(relabel[:, None], self.achieved[later, envs], desired)
         goal[relabel, 2:] = goal[relabel, 2:].clip(-self.goal_speed, self.goal_speed)

@@ -149,6 +149,30 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
             info,
         )
 
+    def get_state(self) -> dict[str, Any]:
+        """Everything that the next step or reset depends on, as plain data for a checkpoint."""
+        kind = mujoco.mjtState.mjSTATE_INTEGRATION
+        physics = np.empty(mujoco.mj_stateSize(self.model, kind))
+        mujoco.mj_getState(self.model, self.data, physics, kind)
+        return {
+            "physics": physics.tolist(),
+            "goal": self.robosuite.goal.tolist(),
+            "target": self._controller.target.tolist(),
+            "steps": self._steps,
+            "rng": self.np_random.bit_generator.state,
+        }
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Continue from what `get_state` returned, bit by bit."""
+        mujoco.mj_setState(self.model, self.data, np.array(state["physics"]), mujoco.mjtState.mjSTATE_INTEGRATION)
+        mujoco.mj_kinematics(self.model, self.data)
+        mujoco.mj_comPos(self.model, self.data)
+        self.robosuite.goal = np.array(state["goal"])
+        self.model.site("goal").pos[:2] = self.robosuite.goal[:2]
+        self._controller.target = np.array(state["target"])
+        self._steps = state["steps"]
+        self.np_random.bit_generator.state = state["rng"]
+
     def compute_reward(
         self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: dict[str, Any] | list[dict[str, Any]]
     ) -> np.ndarray:

@@ -1,0 +1,178 @@
+"""Build what a configuration names: environment, estimator, demonstrations, potential and agent."""
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import torch
+from stable_baselines3.common.monitor import Monitor
+
+import assets
+import envs  # noqa: F401 (registers the tasks)
+from agents.config import METHODS, TrainConfig
+from agents.features import EncoderExtractor, SharedEncoderPolicy
+from agents.guide import Guide
+from agents.replay import ShapedReplayBuffer
+from agents.sac import SAC
+from envs.demonstrations import Trajectory, load_demonstrations
+from perception.registry import available_encoders
+from shaping.potential import Potential
+from shaping.value import ValueEstimator
+
+ENVIRONMENTS = {"push-slot": "PushSlot-v0"}
+DEFAULT_ENCODERS = {"state": "state", "pointcloud": "pointnet"}
+
+
+def make_env(config: TrainConfig, render_mode: str | None = None) -> gym.Env:
+    """Build the task with the configured observation."""
+    return gym.make(ENVIRONMENTS[config.task], obs=config.obs, grids=config.grids, render_mode=render_mode)
+
+
+def encoder_name(config: TrainConfig) -> str:
+    """Name of the configured encoder.
+
+    Raises:
+        ValueError: It is not registered; lists those that are.
+    """
+    name = config.encoder or DEFAULT_ENCODERS[config.obs]
+    if name not in available_encoders():
+        raise ValueError(f"unknown encoder {name!r}; registered encoders: {', '.join(available_encoders())}")
+    return name
+
+
+def load_estimator(config: TrainConfig) -> ValueEstimator:
+    """Read Ṽ_g, the shipped one by default.
+
+    Raises:
+        FileNotFoundError: No such file.
+        ValueError: Not an estimator, or one for another observation.
+    """
+    path = config.estimator or assets.path(f"estimators/push-plane-{config.obs}.pt")
+    return ValueEstimator.load(path, observation=config.obs)
+
+
+def load_trajectories(config: TrainConfig) -> list[Trajectory]:
+    """Read the demonstrations, the shipped ones for the number of grids by default.
+
+    Raises:
+        FileNotFoundError: No such file.
+        ValueError: Invalid demonstrations, or without the configured observation.
+    """
+    path = config.demonstrations or assets.path(f"demonstrations/{config.task}-{config.grids}.hdf5")
+    return load_demonstrations(path, obs=config.obs)
+
+
+def make_agent(config: TrainConfig, env: gym.Env) -> SAC:
+    """Compose learner, replay buffer, potential and guide.
+
+    Raises:
+        FileNotFoundError: A file is missing.
+        ValueError: Names, files or settings that do not fit together.
+    """
+    method, learner = METHODS[config.method], config.learner
+    pretrained = learner.encoder_training != "scratch" and bool(_has_weights(config))
+    estimator = load_estimator(config) if method.potential or pretrained else None
+    if pretrained and estimator is not None and estimator.config["encoder"] != encoder_name(config):
+        raise ValueError(
+            f"the estimator was made with encoder {estimator.config['encoder']!r}, not {encoder_name(config)!r}; choose "
+            "another estimator, or --learner.encoder-training scratch"
+        )
+    trajectories = load_trajectories(config) if method.potential or method.buffer else []
+    potential = None
+    if method.potential:
+        assert estimator is not None
+        settings = config.potential
+        potential = Potential(
+            estimator,
+            [t.observations[config.obs] for t in trajectories],
+            gamma=learner.gamma,
+            combine=settings.combine,
+            radius=settings.radius,
+            beta=settings.beta,
+            terminal=settings.terminal,
+        )
+    torch.set_num_threads(config.threads)
+    shaping: dict[str, Any] = {"potential": potential, "gamma": learner.gamma, "reward_scale": learner.reward_scale}
+    shaping["seed"] = config.seed
+    model = SAC(
+        SharedEncoderPolicy,
+        Monitor(env),
+        learning_rate=learner.learning_rate,
+        buffer_size=min(learner.buffer_size, config.steps),
+        learning_starts=learner.learning_starts,
+        batch_size=learner.batch_size,
+        gamma=learner.gamma,
+        train_freq=1,
+        gradient_steps=learner.gradient_steps,
+        ent_coef=learner.ent_coef,
+        target_bounds=learner.target_bounds,
+        entropy_in_target=learner.entropy_in_target,
+        annealing_steps=learner.annealing_steps if method.annealing else 0,
+        replay_buffer_class=ShapedReplayBuffer,
+        replay_buffer_kwargs=shaping,
+        policy_kwargs={
+            "features_extractor_class": EncoderExtractor,
+            "features_extractor_kwargs": {"encoder": encoder_name(config)},
+            "net_arch": list(learner.net_arch),
+            "frozen": learner.encoder_training == "frozen" and pretrained,
+            "optimizer_kwargs": {"fused": True},
+        },
+        seed=config.seed,
+        device=config.device,
+    )
+    buffer: ShapedReplayBuffer = model.replay_buffer  # type: ignore[assignment]
+    if pretrained and estimator is not None:
+        model.policy.load_encoder(estimator.encoder)  # type: ignore[operator]
+    parts = [buffer]
+    if method.buffer:
+        steps = sum(len(t.actions) for t in trajectories if t.actions is not None)
+        if any(t.actions is None for t in trajectories):
+            raise ValueError(
+                f"method {config.method!r} puts demonstrations in the replay buffer, but some have no actions; record them "
+                "with actions, or choose 'potential+annealing'"
+            )
+        shown = ShapedReplayBuffer(
+            steps,
+            model.observation_space,
+            model.action_space,
+            device=model.device,
+            handle_timeout_termination=True,
+            **shaping,
+        )
+        buffer.set_demonstrations(shown, learner.demonstration_share)
+        parts.append(shown)
+    if model.policy.frozen:  # type: ignore[attr-defined]
+        for part in parts:
+            part.store_features(model.actor.features_extractor, model.actor.features_extractor.features_dim)
+    for trajectory in trajectories if method.buffer else []:
+        _add(parts[-1], trajectory, config.obs)
+    if method.potential and learner.guided_share > 0:
+        assert potential is not None and estimator is not None
+        model.guide = Guide(potential, estimator, learner.guided_share, learner.guide_noise, config.seed)
+    return model
+
+
+def revision() -> str:
+    """Describe the source: `git describe` of a checkout, else "unknown"."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def _has_weights(config: TrainConfig) -> bool:
+    return encoder_name(config) not in ("state", "centroid")
+
+
+def _add(buffer: ShapedReplayBuffer, trajectory: Trajectory, obs: str) -> None:
+    """Store a demonstration like any transitions: reward 1 and the terminal flag at its end."""
+    states, actions = trajectory.observations[obs], trajectory.actions
+    assert actions is not None
+    for step, action in enumerate(actions):
+        last = step == len(actions) - 1
+        buffer.add(
+            states[step][None], states[step + 1][None], action[None], np.array([float(last)]), np.array([last]), [{}]
+        )

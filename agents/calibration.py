@@ -1,0 +1,101 @@
+"""How well Ṽ_g predicts: value against the number of steps that its goal policy then takes."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import matplotlib
+import numpy as np
+import torch
+from scipy.stats import spearmanr
+
+from shaping.value import ValueEstimator
+
+BINS = ((1, 2), (3, 5), (6, 9), (10, 14), (15, 24), (25, 49))  # steps that remain
+CALIBRATION_SEED = 4_000_000
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Values along successful episodes of the goal policy.
+
+    Attributes:
+        success_rate: Of the deterministic goal policy.
+        values: Ṽ_g before each step of a successful episode.
+        remaining: Steps n until the goal was reached, likewise, at least 1.
+        gamma: γ.
+    """
+
+    success_rate: float
+    values: np.ndarray
+    remaining: np.ndarray
+    gamma: float
+
+    @property
+    def rank_correlation(self) -> float:
+        """Spearman's ρ of the value with −n."""
+        return float(spearmanr(self.values, -self.remaining).statistic)
+
+    def table(self) -> list[dict[str, Any]]:
+        """Mean value, its spread and mean γ^n, by steps that remain."""
+        rows = []
+        for low, high in BINS:
+            inside = (self.remaining >= low) & (self.remaining <= high)
+            if inside.any():
+                value, expected = self.values[inside], self.gamma ** self.remaining[inside]
+                row = {"steps": [low, high], "count": int(inside.sum()), "value": float(value.mean())}
+                rows.append(row | {"spread": float(value.std()), "expected": float(expected.mean())})
+        return rows
+
+    @property
+    def worst_error(self) -> float:
+        """Largest |mean Ṽ_g − mean γ^n| of the bins up to 15 steps."""
+        return max(abs(r["value"] - r["expected"]) for r in self.table() if r["steps"][1] <= 15)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        return {
+            "success_rate": self.success_rate,
+            "rank_correlation": self.rank_correlation,
+            "worst_error": self.worst_error,
+            "table": self.table(),
+        }
+
+
+@torch.inference_mode()
+def calibrate(estimator: ValueEstimator, env: gym.Env, episodes: int, seed: int = CALIBRATION_SEED) -> Calibration:
+    """Run the goal policy for `episodes` episodes and pair each value with the steps that then remained."""
+    values, remaining, won = [], [], 0
+    for episode in range(episodes):
+        observation, _ = env.reset(seed=seed + episode)
+        along, terminated, truncated = [], False, False
+        while not (terminated or truncated):
+            tensor = torch.from_numpy(observation)[None]
+            along.append(float(estimator(tensor)))
+            observation, _, terminated, truncated, _ = env.step(estimator.act(tensor)[0].numpy())
+        if terminated:
+            won += 1
+            values += along
+            remaining += list(range(len(along), 0, -1))
+    if not won:
+        raise ValueError(f"the goal policy reached no goal in {episodes} episodes: train it longer (--steps)")
+    return Calibration(won / episodes, np.array(values), np.array(remaining), estimator.gamma)
+
+
+def plot_calibration(calibration: Calibration, path: Path) -> None:
+    """Draw Ṽ_g against γ^n, one point a step and the mean per n."""
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(5, 4))
+    n = calibration.remaining
+    axes.scatter(n, calibration.values, s=3, alpha=0.15, color="tab:blue", label="one step")
+    steps = np.unique(n)
+    axes.plot(steps, [calibration.values[n == k].mean() for k in steps], color="tab:blue", label="mean")
+    axes.plot(steps, calibration.gamma**steps, color="black", linestyle="--", label="γⁿ")
+    axes.set(xlabel="steps n until the goal", ylabel="value Ṽ_g", ylim=(0.3, 1.05))
+    axes.legend()
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+    plt.close(figure)

@@ -1,0 +1,75 @@
+"""Evaluate a run: ``python -m agents.evaluate RUN --episodes 100 --json``."""
+
+import contextlib
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import imageio
+import numpy as np
+import tyro
+
+from agents import runs
+from agents.build import make_env
+from agents.errors import one_line_errors
+from agents.evaluation import evaluate
+
+EVALUATE_SEED = 3_000_000  # fresh starts: neither those of training, of its evaluations nor of its result
+
+
+@dataclass(frozen=True)
+class EvaluateConfig:
+    """Success rate of a trained policy on fresh episodes, with Wilson's 95 % interval."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """Run directory or checkpoint."""
+    episodes: int = 100
+    """Episodes, each with its own start."""
+    seed: int = EVALUATE_SEED
+    """Seed of the first episode; episode i starts from seed + i."""
+    json: bool = False
+    """Print one JSON object on standard output and nothing else there."""
+    video: Path | None = None
+    """Write the first episodes as a video (.mp4 or .gif)."""
+    video_episodes: int = 5
+    """Episodes in the video."""
+
+
+@one_line_errors
+def main(arguments: list[str] | None = None) -> None:
+    """Entry point of ``python -m agents.evaluate``."""
+    config = tyro.cli(EvaluateConfig, args=arguments, prog="python -m agents.evaluate")
+    with contextlib.redirect_stdout(sys.stderr) if config.json else contextlib.nullcontext():
+        policy, trained = runs.load_policy(config.run)
+        env = make_env(trained)
+        result = evaluate(policy, env, config.episodes, config.seed)
+        env.close()
+        if config.video is not None:
+            filmed = make_env(trained, render_mode="rgb_array")
+            with imageio.get_writer(config.video, fps=20) as writer:
+                evaluate(policy, filmed, config.video_episodes, config.seed, on_frame=_append(writer))
+            filmed.close()
+    if config.json:
+        print(json.dumps(result.to_dict()))
+        return
+    low, high = result.interval
+    steps = "-" if result.mean_steps is None else f"{result.mean_steps:.1f}"
+    print(
+        f"success rate {result.success_rate:.2f} [{low:.2f}, {high:.2f}] over {result.episodes} episodes, "
+        f"{steps} steps on average"
+    )
+    if config.video is not None:
+        print(f"wrote {config.video}")
+
+
+def _append(writer: "imageio.core.format.Format.Writer"):  # type: ignore[no-untyped-def]
+    def append(frame: np.ndarray) -> None:
+        writer.append_data(frame)
+
+    return append
+
+
+if __name__ == "__main__":
+    main()

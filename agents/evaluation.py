@@ -1,0 +1,92 @@
+"""Success rate, its interval and the steps it takes: unshaped episodes of a deterministic policy."""
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+EVALUATION_SEED = 1_000_000  # starts of evaluations differ from those of trainings with small seeds
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Result of an evaluation.
+
+    Attributes:
+        episodes: Number of episodes.
+        successes: How many of them reached the goal set.
+        success_rate: Their share.
+        interval: Wilson's 95 % interval of the rate.
+        mean_steps: Steps of successful episodes on average; None without any.
+        steps: Length of every episode.
+    """
+
+    episodes: int
+    successes: int
+    success_rate: float
+    interval: tuple[float, float]
+    mean_steps: float | None
+    steps: list[int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        return asdict(self)
+
+
+def wilson_interval(successes: int, episodes: int, z: float = 1.96) -> tuple[float, float]:
+    """Interval of a success rate (Wilson 1927).
+
+    (p + z²/2n ± z√(p(1−p)/n + z²/4n²)) / (1 + z²/n)
+
+    Raises:
+        ValueError: No episodes, or more successes than episodes.
+    """
+    if episodes < 1 or not 0 <= successes <= episodes:
+        raise ValueError(f"{successes} successes of {episodes} episodes: give 0 ≤ successes ≤ episodes ≥ 1")
+    p, n = successes / episodes, episodes
+    centre = (p + z * z / (2 * n)) / (1 + z * z / n)
+    half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def evaluate(
+    policy: Any,
+    env: gym.Env,
+    episodes: int,
+    seed: int = EVALUATION_SEED,
+    on_frame: Callable[[np.ndarray], None] | None = None,
+) -> Evaluation:
+    """Run `episodes` episodes, the i-th reset with `seed + i`, and count those that end in the goal set.
+
+    Args:
+        policy: Anything with Stable-Baselines3's `predict`.
+        env: Environment; its reward is not used.
+        episodes: At least 1.
+        seed: Seed of the first episode.
+        on_frame: Called with every rendered frame, for a video.
+
+    Raises:
+        ValueError: `episodes` is below 1.
+    """
+    if episodes < 1:
+        raise ValueError(f"--episodes is {episodes}; it must be at least 1")
+    successes: list[bool] = []
+    steps: list[int] = []
+    for episode in range(episodes):
+        observation, _ = env.reset(seed=seed + episode)
+        done, count, info = False, 0, {}
+        while not done:
+            if on_frame is not None:
+                on_frame(env.render())  # type: ignore[arg-type]
+            action, _ = policy.predict(observation, deterministic=True)
+            observation, _, terminated, truncated, info = env.step(action)
+            done, count = terminated or truncated, count + 1
+        successes.append(bool(info["is_success"]))
+        steps.append(count)
+    won = sum(successes)
+    taken = [s for s, success in zip(steps, successes, strict=True) if success]
+    mean = float(np.mean(taken)) if taken else None
+    return Evaluation(episodes, won, won / episodes, wilson_interval(won, episodes), mean, steps)

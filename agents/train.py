@@ -1,0 +1,125 @@
+"""Train an agent: ``python -m agents.train --obs pointcloud``."""
+
+import dataclasses
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import tyro
+from stable_baselines3.common.callbacks import CallbackList
+from stable_baselines3.common.logger import Logger, TensorBoardOutputFormat
+
+import agents.config as configs
+from agents import runs
+from agents.build import make_agent, make_env, revision
+from agents.callbacks import Checkpoint, CsvProgress, Evaluate, Progress, save_policy
+from agents.checkpoint import list_checkpoints, load_checkpoint, save_checkpoint
+from agents.config import PRESETS, TrainConfig
+from agents.errors import one_line_errors
+from agents.evaluation import EVALUATION_SEED, evaluate
+
+FINAL_SEED = 2 * EVALUATION_SEED  # fresh starts: not those by which the best policy was chosen
+
+
+def train(config: TrainConfig) -> dict[str, Any]:
+    """Train as configured, evaluate on fresh episodes, write the run directory and return its result.
+
+    Raises:
+        FileExistsError: The run directory exists.
+        FileNotFoundError: A file is missing, or there is nothing to resume.
+        ValueError: Names, files or settings that do not fit together.
+    """
+    config, directory, checkpoint = _prepare(config)
+    env, evaluation_env = make_env(config), make_env(config)
+    model = make_agent(config, env)
+    if checkpoint is not None:
+        load_checkpoint(model, checkpoint)
+        print(f"resumed {directory} at step {model.num_timesteps}")
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / runs.CONFIG).write_text(configs.to_json(config))
+    (directory / "revision.txt").write_text(revision() + "\n")
+    outputs = [CsvProgress(directory / "progress.csv", model.num_timesteps), TensorBoardOutputFormat(str(directory))]
+    model.set_logger(Logger(str(directory), outputs))
+    settings = config.evaluation
+    evaluation = Evaluate(evaluation_env, settings.every, settings.episodes, directory, config.stop_at_success)
+    callbacks = [
+        evaluation,
+        Checkpoint(directory / runs.CHECKPOINTS, config.checkpoint_every),
+        Progress(config.steps, evaluation),
+    ]
+    start = time.monotonic()
+    try:
+        remaining = config.steps - model.num_timesteps
+        if remaining > 0:
+            model.learn(remaining, CallbackList(callbacks), log_interval=10, reset_num_timesteps=False)
+    except KeyboardInterrupt:
+        saved = save_checkpoint(model, directory / runs.CHECKPOINTS)
+        print(f"\nstopped at step {model.num_timesteps}; continue with --resume {directory} (saved {saved})")
+        raise SystemExit(130) from None
+    seconds = time.monotonic() - start
+    save_policy(model.policy, directory / runs.POLICY)
+    policy, _ = runs.load_policy(directory / runs.POLICY)
+    final = evaluate(policy, evaluation_env, settings.final_episodes, FINAL_SEED)
+    result = {
+        "method": config.method,
+        "obs": config.obs,
+        "grids": config.grids,
+        "seed": config.seed,
+        "environment_steps": model.num_timesteps,
+        "seconds": round(seconds, 1),
+        "command": " ".join(["python -m agents.train", *sys.argv[1:]]),
+        **final.to_dict(),
+    }
+    runs.write_result(directory, result)
+    env.close()
+    evaluation_env.close()
+    return result
+
+
+def _prepare(config: TrainConfig) -> tuple[TrainConfig, Path, Path | None]:
+    """Resolve run directory and checkpoint, before anything is built or written."""
+    if config.resume is not None:
+        directory = config.resume
+        stored = runs.read_config(directory)
+        found = list_checkpoints(directory / runs.CHECKPOINTS)
+        if not found:
+            raise FileNotFoundError(f"{directory} has no checkpoint to resume from")
+        steps = max(stored.steps, config.steps) if config.steps != PRESETS[config.preset].steps else stored.steps
+        return dataclasses.replace(stored, steps=steps), directory, found[-1]
+    configs.check(config)
+    name = f"{config.task}-{config.grids}-{config.obs}-{config.method}-seed{config.seed}"
+    directory = config.out or Path("runs") / name
+    if directory.exists() and any(directory.iterdir()):
+        raise FileExistsError(f"{directory} exists; continue it with --resume {directory}, or choose another --out")
+    return dataclasses.replace(config, out=directory), directory, None
+
+
+def parse(arguments: list[str] | None = None) -> TrainConfig:
+    """Read the command line; ``--preset`` chooses the defaults of everything else."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    preset = "default"
+    for position, argument in enumerate(arguments):
+        if argument.startswith("--preset"):
+            preset = argument.partition("=")[2] or "".join(arguments[position + 1 : position + 2])
+    default = PRESETS.get(preset, TrainConfig())
+    return tyro.cli(TrainConfig, args=arguments, default=default, prog="python -m agents.train")
+
+
+@one_line_errors
+def main(arguments: list[str] | None = None) -> None:
+    """Entry point of ``python -m agents.train``."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    result = train(parse(arguments))
+    low, high = result["interval"]
+    steps = "-" if result["mean_steps"] is None else f"{result['mean_steps']:.1f}"
+    print(
+        f"success rate {result['success_rate']:.2f} [{low:.2f}, {high:.2f}] over {result['episodes']} episodes, "
+        f"{steps} steps on average, {result['environment_steps']} environment steps in {result['seconds'] / 60:.1f} min"
+    )
+    print(f"wrote {result['directory']}: {', '.join(result['files'])}")
+
+
+if __name__ == "__main__":
+    main()
