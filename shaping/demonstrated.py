@@ -34,7 +34,7 @@ class DemonstratedGoals:
 
     def __init__(
         self,
-        demonstrations: Sequence[Float[np.ndarray, "steps ..."]],
+        demonstrations: Sequence[Float[np.ndarray, "_ ..."]],
         goals: GoalSet,
         gamma: float,
         shape: tuple[int, ...] | None = None,

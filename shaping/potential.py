@@ -55,7 +55,7 @@ class Potential:
     def __init__(
         self,
         estimator: Estimator,
-        demonstrations: Sequence[Float[np.ndarray, "steps ..."]],
+        demonstrations: Sequence[Float[np.ndarray, "_ ..."]],
         *,
         goals: GoalSet | None = None,
         gamma: float = 0.99,
@@ -145,7 +145,7 @@ class Potential:
             "V_g": demonstrated.split(value),
             "distance": demonstrated.split(distance),
             "in_range": demonstrated.split((distance <= self.radius) & (value >= self.beta)),
-            "chosen": demonstrated.locate(chosen[0]) if chosen[0] >= 0 else None,
+            "chosen": demonstrated.locate(int(chosen[0])) if chosen[0] >= 0 else None,
             "potential": float(potential[0]),
         }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import tempfile
@@ -158,9 +159,12 @@ class ValueEstimator(nn.Module):
             raise ValueError(f"{path}: made for {made_for!r} observations, not {observation!r}; choose another one")
         try:
             estimator = cls(**config)
+        except (KeyError, ValueError, TypeError, AttributeError) as error:
+            raise ValueError(f"{path}: its configuration does not make an estimator ({_one_line(error)})") from error
+        try:
             estimator.load_state_dict(content["weights"])
-        except (KeyError, ValueError, TypeError, AttributeError, RuntimeError) as error:
-            raise ValueError(f"{path}: cannot build this estimator ({_one_line(error)})") from error
+        except RuntimeError:
+            raise ValueError(f"{path}: its weights do not fit its configuration; pre-train or copy it again") from None
         if estimator.fingerprint() != content["fingerprint"]:
             raise ValueError(f"{path}: content does not match its fingerprint; copy the file again")
         return estimator.to(device).eval()
@@ -179,10 +183,9 @@ def _read(path: Path, device: str | torch.device) -> dict[str, Any]:
     """Return the checked top level of an estimator file."""
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file; write one with python -m agents.pretrain")
+    stream = io.BytesIO(path.read_bytes())
     try:
-        content = torch.load(path, map_location=device, weights_only=True)
-    except OSError:
-        raise
+        content = torch.load(stream, map_location=device, weights_only=True)
     except Exception as error:  # an arbitrary file can make the unpickler raise almost anything
         raise ValueError(f"{path}: not a value estimator, or a truncated one ({type(error).__name__})") from error
     expected = {"format": str, "config": dict, "weights": dict, "fingerprint": str}

@@ -1,0 +1,130 @@
+"""The wrapper pays the shaped reward of any Gymnasium task, whichever way an episode ends."""
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+
+from shaping import Potential, PotentialShaping, ValueEstimator
+
+GAMMA = 0.95
+
+
+class Line(gymnasium.Env):
+    """Move a puck along a line: success within 2 cm of the goal, failure 20 cm beyond the start."""
+
+    observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (8,), np.float32)
+    action_space = gymnasium.spaces.Box(-1.0, 1.0, (2,), np.float32)
+
+    def _observe(self):
+        return np.array([0.05, 0.0, 0.0, 0.0, self.x, 0.0, self.v, 0.0], dtype=np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.x, self.v = 0.2 + self.np_random.uniform(-0.01, 0.01), 0.0
+        return self._observe(), {"start": self.x}
+
+    def step(self, action):
+        self.v = 0.3 * float(action[0])
+        self.x += 0.05 * self.v
+        success, failure = abs(self.x) < 0.02, self.x > 0.4
+        return self._observe(), float(success), success or failure, False, {"is_success": success}
+
+
+def make_potential(**settings) -> Potential:
+    torch.manual_seed(0)
+    estimator = ValueEstimator("state", "state", {}, hidden=(16, 16)).eval()
+    with torch.no_grad():
+        estimator.value[-1].bias += 0.7
+    x = np.linspace(0.2, 0.0, 30, dtype=np.float32)
+    demonstration = np.zeros((30, 8), dtype=np.float32)
+    demonstration[:, 4] = x
+    return Potential(estimator, [demonstration], gamma=GAMMA, **settings)
+
+
+def roll(env, act, gamma=GAMMA, seed=0):
+    """Return both discounted returns, the last step, and every potential reported."""
+    observation, info = env.reset(seed=seed)
+    first, potentials = observation, [info["potential"]]
+    shaped = unshaped = 0.0
+    for t in range(10_000):
+        observation, reward, terminated, truncated, info = env.step(act(observation))
+        shaped += gamma**t * reward
+        unshaped += gamma**t * info["unshaped_reward"]
+        assert info["potential"] == potentials[-1], "Φ(s) is the Φ(s′) of the step before"
+        potentials.append(info["next_potential"])
+        if terminated or truncated:
+            return shaped, unshaped, t + 1, terminated, first, observation, potentials
+    raise AssertionError("the episode did not end")
+
+
+@pytest.mark.parametrize("combine", ["sum", "product"])
+@pytest.mark.parametrize(
+    ("end", "push", "limit"), [("success", -1.0, 100), ("truncated", -0.5, 12), ("failure", 1.0, 100)]
+)
+def test_shaped_returns_telescope(end, push, limit, combine):
+    """Σ γ^t r̄_t = Σ γ^t r_t + γ^T Φ(s_T) − Φ(s_0), Φ(s_T) being 1, the ordinary Φ, or 0."""
+    potential = make_potential(combine=combine)
+    env = PotentialShaping(gymnasium.wrappers.TimeLimit(Line(), limit), potential, GAMMA)
+    shaped, unshaped, steps, terminated, first, last, potentials = roll(env, lambda _: np.array([push, 0.0]))
+    assert terminated == (end != "truncated") and unshaped == pytest.approx(GAMMA ** (steps - 1) * (end == "success"))
+    ordinary = float(potential(last[None])[0])
+    final = {"success": 1.0, "truncated": ordinary, "failure": 0.0}[end]
+    assert potentials[-1] == pytest.approx(final) and (end != "truncated" or ordinary > 0.1)
+    expected = unshaped + GAMMA**steps * final - float(potential(first[None])[0])
+    assert shaped == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["CartPole-v1", "MountainCar-v0", "Pendulum-v1"])
+def test_any_task_and_any_potential(name):
+    """Discrete and continuous actions, tasks that report no success, and a potential that is a plain function."""
+
+    def potential(observations, success):
+        return np.where(success, 1.0, np.tanh(observations[:, 0]))
+
+    env = PotentialShaping(gymnasium.make(name), potential, 0.9)
+    env.action_space.seed(0)
+    shaped, unshaped, steps, _, _, _, potentials = roll(env, lambda _: env.action_space.sample(), gamma=0.9)
+    assert shaped == pytest.approx(unshaped + 0.9**steps * potentials[-1] - potentials[0], abs=1e-9)
+
+
+def test_episodes_do_not_leak_into_each_other():
+    """A reset in the middle of an episode starts from Φ of the new state."""
+    potential = make_potential()
+    env = PotentialShaping(Line(), potential)
+    env.reset(seed=0)
+    for _ in range(5):
+        env.step(np.array([-1.0, 0.0]))
+    observation, info = env.reset(seed=1)
+    assert info["potential"] == pytest.approx(float(potential(observation[None])[0])) and "start" in info
+    _, reward, _, _, info = env.step(np.array([0.0, 0.0]))
+    assert reward == pytest.approx(info["unshaped_reward"] + GAMMA * info["next_potential"] - info["potential"])
+
+
+def test_discount_is_that_of_the_potential_unless_given():
+    assert PotentialShaping(Line(), make_potential()).gamma == GAMMA
+    assert PotentialShaping(Line(), make_potential(), 0.5).gamma == 0.5
+    assert PotentialShaping(Line(), lambda observations, success: np.zeros(len(observations))).gamma == 0.99
+
+
+def test_observations_and_spaces_are_untouched():
+    plain, shaped = Line(), PotentialShaping(Line(), make_potential())
+    assert shaped.observation_space == plain.observation_space and shaped.action_space == plain.action_space
+    np.testing.assert_array_equal(plain.reset(seed=3)[0], shaped.reset(seed=3)[0])
+    np.testing.assert_array_equal(plain.step(np.ones(2))[0], shaped.step(np.ones(2))[0])
+
+
+def test_what_does_not_fit_is_refused():
+    class Never(Line):
+        observation_space = gymnasium.spaces.Dict({})
+
+    with pytest.raises(ValueError, match="needs a Box"):
+        PotentialShaping(Never(), make_potential())
+    with pytest.raises(ValueError, match=r"gamma is 1\.5"):
+        PotentialShaping(Line(), make_potential(), 1.5)
+
+    def hopeless(observations, success):
+        return np.full(len(observations), np.nan)
+
+    with pytest.raises(ValueError, match=r"hopeless.*one finite number"):
+        PotentialShaping(Line(), hopeless).reset()
