@@ -6,6 +6,8 @@ return each other's, and the renderers of one model's cameras share one set of u
 
 import atexit
 import os
+import sys
+import warnings
 import weakref
 from importlib import import_module
 from typing import Any
@@ -17,9 +19,25 @@ from jaxtyping import Bool, Float32
 from perception.cameras import find_id, intrinsics
 from perception.rendering.geoms import split_geoms
 
-_LIBRARIES = {"egl": "libEGL.so.1", "osmesa": "libOSMesa.so", "glfw": "libglfw.so.3 and a display"}
+_LIBRARIES = {
+    "egl": "libEGL.so.1",
+    "osmesa": "libOSMesa.so",
+    "glfw": "libglfw.so.3 and a display",
+    "cgl": "the OpenGL framework",
+}
 _SLICES = 128  # polygons around a cylinder; MuJoCo's 28 lose 1 % of a puck's area
 _OTHER, _TARGET = 0, 1
+_inherited_driver = False
+
+
+def _after_fork() -> None:
+    global _inherited_driver
+    egl = sys.modules.get("mujoco.egl")
+    _inherited_driver |= _Surface._context is not None or getattr(egl, "EGL_DISPLAY", None) is not None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class _Surface:
@@ -43,16 +61,26 @@ class _Surface:
     @classmethod
     def acquire(cls, model: mujoco.MjModel) -> "_Surface":
         """Return the model's surface in this process, making it if need be, with its context current."""
-        if cls._process != os.getpid():
-            # What a forked child inherits belongs to its parent's OpenGL driver: forget it, free nothing.
-            cls._process, cls._context, cls._live = os.getpid(), None, {}
-        if cls._context is None:
-            cls._context = _make_context()
-            atexit.register(cls._shut_down)  # after, hence run before, the driver's own exit handler
-        cls._context.make_current()
-        surface = cls._live.get(id(model))
-        if surface is None:
-            surface = cls._live[id(model)] = cls(model)
+        if _inherited_driver:
+            # A software driver's threads do not survive the fork: the child's first image would never come back.
+            raise RuntimeError(
+                "renderer 'gl' cannot start in a process forked after OpenGL was used; "
+                "start workers by 'spawn' or 'forkserver', or use renderer 'ray'"
+            )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # GLFW warns, fails later, and warns again when it is cleaned up
+            # Each backend fails in its own way: a missing library is an AttributeError in PyOpenGL.
+            try:
+                if cls._context is None:
+                    cls._process, cls._context = os.getpid(), _make_context()
+                    atexit.register(cls._shut_down)  # after, hence run before, the driver's own exit handler
+                cls._context.make_current()
+                surface = cls._live.get(id(model)) or cls(model)
+            except Exception as error:
+                if not cls._live:
+                    cls._context = None
+                raise RuntimeError(_explain(error)) from error
+        cls._live[id(model)] = surface
         surface.users += 1
         return surface
 
@@ -84,23 +112,30 @@ class _Surface:
         cls._context = None
 
 
-def _make_context() -> Any:
-    """Make the process's OpenGL context with the backend that MUJOCO_GL names, EGL where it names none.
+def _backend() -> str:
+    """Name the backend that MUJOCO_GL asks for; by default EGL, CGL on macOS."""
+    return os.environ.get("MUJOCO_GL", "").lower().strip() or ("cgl" if sys.platform == "darwin" else "egl")
 
-    Raises:
-        RuntimeError: The backend does not work; one line names the library and MUJOCO_GL.
-    """
-    backend = os.environ.get("MUJOCO_GL", "").lower().strip() or "egl"
-    if backend not in _LIBRARIES:
-        raise RuntimeError(f"renderer 'gl' cannot use MUJOCO_GL={backend}; set it to {', '.join(_LIBRARIES)}")
-    try:
-        return import_module(f"mujoco.{backend}").GLContext(1, 1)
-    except Exception as error:  # each backend fails in its own way: a missing library is an AttributeError in PyOpenGL
-        library = _LIBRARIES[backend]
-        raise RuntimeError(
-            f"renderer 'gl' needs {library} (MUJOCO_GL={backend}): {str(error).splitlines()[0] if str(error) else ''}; "
-            "install it, set MUJOCO_GL to egl or osmesa, or use renderer 'ray'"
-        ) from error
+
+def _make_context() -> Any:
+    if _backend() not in _LIBRARIES:
+        raise ValueError("no backend of this name")
+    context_class = import_module(f"mujoco.{_backend()}").GLContext
+    context = context_class.__new__(context_class)
+    context._context = None  # read by its destructor even if the constructor fails
+    context.__init__(64, 64)
+    return context
+
+
+def _explain(error: Exception) -> str:
+    """Name the library that is missing and the variable that chooses another, in one line."""
+    backend = _backend()
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    library = _LIBRARIES.get(backend, "an OpenGL library")
+    return (
+        f"renderer 'gl' needs {library}; it fails with MUJOCO_GL={backend} ({reason}): install it, "
+        "set MUJOCO_GL to egl or osmesa, or use renderer 'ray'"
+    )
 
 
 class GLRenderer:
@@ -172,7 +207,7 @@ class GLRenderer:
         self._surface = self._finalizer = None
 
     def _bind(self) -> None:
-        if self._surface is None or self._surface._process != os.getpid():
+        if self._surface is None or _inherited_driver:
             self._surface = _Surface.acquire(self._model)
             self._finalizer = weakref.finalize(self, self._surface.release)
             self._finalizer.atexit = False

@@ -1,0 +1,111 @@
+"""Φ over the table, computed: the numbers of the paper's heat map (figures heatmap_push)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from envs.geometry import PUCK_RADIUS, TABLE_SIZE, SlotGeometry
+from shaping.potential import Potential
+
+STEP = 0.01  # between puck positions [m]
+
+
+@dataclass(frozen=True)
+class Landscape:
+    """Φ where the puck could lie; world frame [m].
+
+    Attributes:
+        title: Observation and settings of Φ.
+        x: Puck positions away from the robot, ascending.
+        y: Puck positions to its left, ascending.
+        potential: Φ; NaN where the puck would be inside a wall.
+        start: Puck at the start.
+        end_effector: Tip of the pusher at the start.
+        states: Demonstrated puck positions.
+        scores: V_d ⊕ Ṽ_g of each state, seen from the start.
+        in_range: States in Δ(start).
+        chosen: Index of the state that Φ(start) chose, or None.
+    """
+
+    title: str
+    x: Float[np.ndarray, " nx"]
+    y: Float[np.ndarray, " ny"]
+    potential: Float[np.ndarray, "nx ny"]
+    start: Float[np.ndarray, "2"]
+    end_effector: Float[np.ndarray, "2"]
+    states: Float[np.ndarray, "states 2"]
+    scores: Float[np.ndarray, " states"]
+    in_range: Bool[np.ndarray, " states"]
+    chosen: int | None
+
+
+def survey(
+    potential: Potential,
+    observation: Float[np.ndarray, "..."],
+    puck: Float[np.ndarray, "2"],
+    end_effector: Float[np.ndarray, "2"],
+    slot: SlotGeometry,
+    success_distance: float,
+) -> Landscape:
+    """Evaluate Φ with the puck at rest anywhere on the table and the arm as far from it as at the start.
+
+    Moving puck and arm by d changes what is relative to the goal, and only that: it is the start aimed at a goal that
+    lies at −d. Demonstrated states are placed by their displacement from the start's puck.
+
+    Args:
+        potential: Φ.
+        observation: The start, everything at rest.
+        puck: Puck at the start, world frame [m].
+        end_effector: Tip of the pusher at the start, world frame [m].
+        slot: Walls and goal.
+        success_distance: From the goal, within which the puck is in the goal set [m].
+    """
+    goals, demonstrated = potential.goals, potential.demonstrated
+    half = np.array(TABLE_SIZE[:2]) / 2 - PUCK_RADIUS
+    x, y = (np.arange(-np.floor(h / STEP), np.floor(h / STEP) + 1) * STEP for h in half)
+    positions = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
+    shift = np.zeros((len(positions), goals.goal_dim), dtype=np.float32)
+    shift[:, :2] = puck - positions
+    success = np.hypot(*(positions - slot.goal).T) < success_distance
+    phi = potential(goals.substitute(observation[None], shift)[0], success).astype(float)
+    phi[overlaps_wall(positions, slot)] = np.nan
+    explained = potential.explain(observation)
+    reached, value = (np.concatenate(explained[key]) for key in ("V_d", "V_g"))
+    chosen = explained["chosen"]
+    return Landscape(
+        title=f"{goals.name}, {potential.combine}, radius {potential.radius:g} m",
+        x=x,
+        y=y,
+        potential=phi.reshape(len(x), len(y)),
+        start=puck,
+        end_effector=end_effector,
+        states=puck + demonstrated.goal[:, :2] - goals.extract(observation)[:2],
+        scores=reached * value if potential.combine == "product" else reached + value,
+        in_range=np.concatenate(explained["in_range"]),
+        chosen=None if chosen is None else int(demonstrated.starts[chosen[0]] + chosen[1]),
+    )
+
+
+def overlaps_wall(positions: Float[np.ndarray, "positions 2"], slot: SlotGeometry) -> Bool[np.ndarray, " positions"]:
+    """Tell where a puck would be inside a wall: its centre is nearer to one than its radius."""
+    inside = np.zeros(len(positions), dtype=bool)
+    for center, size in slot.walls().values():
+        gap = np.maximum(np.abs(positions - center[:2]) - size[:2], 0.0)
+        inside |= np.hypot(*gap.T) < PUCK_RADIUS
+    return inside
+
+
+def curves(
+    potential: Potential, observations: Float[np.ndarray, "steps ..."]
+) -> dict[str, Float[np.ndarray, " steps"]]:
+    """Return Φ along a demonstration, and V_d and Ṽ_g of the state that it chose; the last is in the goal set."""
+    success = np.arange(len(observations)) == len(observations) - 1
+    rows = {"Φ": potential(observations, success), "V_d": np.zeros(len(success)), "Ṽ_g": np.zeros(len(success))}
+    for step, observation in enumerate(observations):
+        explained = potential.explain(observation)
+        if explained["chosen"] is not None:
+            demonstration, index = explained["chosen"]
+            rows["V_d"][step] = explained["V_d"][demonstration][index]
+            rows["Ṽ_g"][step] = explained["V_g"][demonstration][index]
+    return rows

@@ -1,0 +1,57 @@
+"""From image to points: what a camera sees, drawn."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FormatStrFormatter, MaxNLocator
+
+from perception.visualize.scene import View
+
+POINT_COLOR = "#ff2fa0"
+POINTS_STYLE = {"s": 9, "c": POINT_COLOR, "edgecolors": "white", "linewidths": 0.4}
+
+
+def draw_panel(views: Sequence[View]) -> Figure:
+    """Draw one row a view: RGB, depth [m], mask, and the cloud with the sampled points in world coordinates [m]."""
+    figure = Figure(figsize=(15, 3.9 * len(views)), layout="constrained", dpi=110)
+    for row, view in enumerate(views):
+        rgb, depth, mask = (figure.add_subplot(len(views), 4, 4 * row + i + 1) for i in range(3))
+        cloud = figure.add_subplot(len(views), 4, 4 * row + 4, projection="3d")
+        draw_rgb(rgb, view)
+        rgb.set_title(view.title)
+        shown = depth.imshow(view.depth, cmap="viridis_r", interpolation="nearest")
+        figure.colorbar(shown, ax=depth, label="depth [m]", shrink=0.85)
+        depth.set_title(f"depth, {view.depth.shape[1]} × {view.depth.shape[0]}")
+        mask.imshow(view.mask, cmap="gray", interpolation="nearest", vmin=0, vmax=1)
+        mask.set_title(f"mask, {view.mask.shape[1]} × {view.mask.shape[0]}: {view.mask.sum()} pixels")
+        for axes in (depth, mask):
+            axes.set_xlabel("column [pixels]")
+            axes.set_ylabel("row [pixels]")
+        draw_cloud(cloud, view)
+    return figure
+
+
+def draw_rgb(axes: Axes, view: View) -> None:
+    """Draw the image with the sampled points in it."""
+    axes.imshow(view.rgb, extent=(0, view.rgb.shape[1], view.rgb.shape[0], 0))
+    axes.scatter(*view.pixels.T, **POINTS_STYLE)
+    axes.set_xticks([])
+    axes.set_yticks([])
+
+
+def draw_cloud(axes: Axes, view: View) -> None:
+    """Draw cloud and sampled points in the world, with one scale for all axes, seen from the cameras' side."""
+    axes.scatter(*view.cloud.T, s=4, c="0.55", alpha=0.5, linewidths=0, label=f"cloud, {len(view.cloud)} points")
+    distinct = len(np.unique(view.points, axis=0))
+    axes.scatter(*view.points.T, s=22, c=POINT_COLOR, depthshade=False, label=f"sampled, {distinct} points")
+    axes.set_aspect("equal")  # after the data, whose limits it fits
+    for axis, name in ((axes.xaxis, "x"), (axes.yaxis, "y"), (axes.zaxis, "z")):
+        axis.set_major_locator(MaxNLocator(3))
+        axis.set_major_formatter(FormatStrFormatter("%.2f"))
+        axis.set_label_text(f"{name} [m]")
+        axis.set_tick_params(labelsize=7, pad=0)
+    axes.view_init(elev=40, azim=20)
+    axes.legend(loc="upper left", fontsize=8)
+    axes.set_title("world frame")

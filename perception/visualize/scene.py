@@ -1,0 +1,195 @@
+"""The slot task, posed or replayed, as its cameras see it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+import mujoco
+import numpy as np
+from jaxtyping import Bool, Float, Float32, UInt8
+
+from envs.demonstrations import Trajectory
+from envs.geometry import PUCK_HALF_HEIGHT, TABLE_HEIGHT, WORKSPACE
+from envs.goal_env import PushEnv
+from perception.cameras import Intrinsics, camera_to_world
+from perception.observation import PointCloudObservation
+from perception.point_cloud import back_project, transform
+from perception.rendering import make_renderer
+
+IMAGE_SIZE = 480  # of RGB and of the depth of everything [pixels]
+CLOUD_SIZE = 128  # of the images that clouds are made from, as in the observation [pixels]
+FAR = 3.0  # what is further away is the room, not the scene [m]
+
+
+@dataclass(frozen=True)
+class View:
+    """What one camera sees; row 0 is the top of every image.
+
+    Attributes:
+        title: State and camera, for people.
+        rgb: Colours.
+        depth: Distance along the optical axis of everything in the image of `rgb` [m].
+        mask: Pixels of the puck, from the renderer that the agent's clouds come from.
+        cloud: Back-projection of the mask, world frame [m].
+        points: The points that the agent observes, fused from all cameras, world frame [m].
+        pixels: Where the points are in `rgb` (column, row) [pixels].
+    """
+
+    title: str
+    rgb: UInt8[np.ndarray, "height width 3"]
+    depth: Float32[np.ndarray, "height width"]
+    mask: Bool[np.ndarray, "rows columns"]
+    cloud: Float[np.ndarray, "cloud 3"]
+    points: Float[np.ndarray, "num_points 3"]
+    pixels: Float[np.ndarray, "num_points 2"]
+
+
+def project(
+    points: Float[np.ndarray, "points 3"], pose: Float[np.ndarray, "4 4"], camera: Intrinsics
+) -> Float[np.ndarray, "points 2"]:
+    """Find points of the world in an image, the inverse of `back_project` and `transform`.
+
+    (u, v) = f · (x, y) / z + (c_x, c_y) with (x, y, z) = Rᵀ (p − t); the centre of pixel (column i, row j) is at
+    (i + 0.5, j + 0.5).
+
+    Args:
+        points: World frame [m].
+        pose: Pose of the camera, ``camera_to_world``.
+        camera: Projection of the image.
+    """
+    x, y, z = ((points - pose[:3, 3]) @ pose[:3, :3]).T
+    return camera.focal * np.stack([x, y], axis=-1) / z[:, None] + camera.center
+
+
+class PosedPuck(gymnasium.Wrapper):
+    """Let `reset` put the puck at a whole pose: option "puck_pose", position [m] and quaternion (w, x, y, z)."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Reset, then move the puck if asked to."""
+        options = dict(options or {})
+        pose = options.pop("puck_pose", None)
+        result = self.env.reset(seed=seed, options=options)
+        if pose is not None:
+            base: Any = self.env.unwrapped
+            base.data.qpos[-7:] = pose
+            mujoco.mj_forward(base.model, base.data)
+        return result
+
+
+class Scene:
+    """The slot task with cameras that show all of it.
+
+    Args:
+        grids: Number of active reset grids, 1 to 3.
+        cameras: Names of the cameras.
+        renderer: Key of `perception.rendering.RENDERERS`, for the agent's clouds.
+
+    Attributes:
+        base: The simulated task, with state observations.
+        env: The same task with cloud observations.
+
+    Raises:
+        ValueError: Unknown camera or renderer, or no such number of grids.
+    """
+
+    def __init__(self, grids: int = 1, cameras: Sequence[str] = ("overhead",), renderer: str = "ray") -> None:
+        self.base = PushEnv("push-slot", grids=grids, render_mode="rgb_array")
+        size = {"width": CLOUD_SIZE, "height": CLOUD_SIZE}
+        self.env = PointCloudObservation(PosedPuck(self.base), cameras=cameras, renderer=renderer, **size)
+        self.cameras = tuple(cameras)
+        model = self.base.model
+        self._puck = {name: make_renderer(renderer, model, name, **size) for name in self.cameras}
+        size = {"width": IMAGE_SIZE, "height": IMAGE_SIZE}
+        self._everything = {name: make_renderer("gl", model, name, **size) for name in self.cameras}
+
+    def rgb(self, camera: str) -> UInt8[np.ndarray, "height width 3"]:
+        """Colours, the square in the middle of the task's own picture."""
+        self.base.camera = camera
+        picture = self.base.render()
+        assert picture is not None
+        left = (picture.shape[1] - IMAGE_SIZE) // 2
+        return picture[:, left : left + IMAGE_SIZE]
+
+    def pixels(self, camera: str) -> Float[np.ndarray, "num_points 2"]:
+        """Where the observed points are in `rgb` (column, row) [pixels]."""
+        pose = camera_to_world(self.base.model, self.base.data, camera)
+        return project(self.env.points_world, pose, self._everything[camera].intrinsics)
+
+    def view(self, camera: str, title: str) -> View:
+        """See the current state, the last one that `env` observed.
+
+        Raises:
+            RuntimeError: OpenGL is missing.
+        """
+        depth, _ = self._everything[camera].render(self.base.data)
+        renderer = self._puck[camera]
+        puck_depth, mask = renderer.render(self.base.data)
+        pose = camera_to_world(self.base.model, self.base.data, camera)
+        cloud = transform(back_project(puck_depth, mask, renderer.intrinsics), pose)
+        return View(title, self.rgb(camera), depth, mask, cloud, self.env.points_world.copy(), self.pixels(camera))
+
+    def surroundings(
+        self, view: View, camera: str
+    ) -> tuple[Float[np.ndarray, "cloud 3"], Float[np.ndarray, "cloud 3"]]:
+        """Back-project everything in a view; points in the world frame [m] and their colours in [0, 1]."""
+        near = view.depth < FAR
+        pose = camera_to_world(self.base.model, self.base.data, camera)
+        return transform(back_project(view.depth, near, self._everything[camera].intrinsics), pose), view.rgb[
+            near
+        ] / 255
+
+    def close(self) -> None:
+        """Release renderers and simulation."""
+        for renderer in (*self._puck.values(), *self._everything.values()):
+            renderer.close()
+        self.env.close()
+
+
+def puck_poses(trajectory: Trajectory, goal: Float[np.ndarray, "2"]) -> Float[np.ndarray, "steps 7"]:
+    """Pose of the puck along a demonstration, world frame [m]; flat on the table where only the plane was recorded."""
+    if "puck_pose" in trajectory.observations:
+        return trajectory.observations["puck_pose"]
+    rows = trajectory.observations
+    relative = rows["state"][:, 4:6] if "state" in rows else rows["pointcloud"][..., 2:].mean(axis=1)
+    flat = np.array([TABLE_HEIGHT + PUCK_HALF_HEIGHT, 1.0, 0.0, 0.0, 0.0])
+    return np.concatenate([relative + goal, np.tile(flat, (len(relative), 1))], axis=1)
+
+
+def replay(scene: Scene, trajectory: Trajectory) -> Iterator[float]:
+    """Bring the scene to each state of a demonstration in turn.
+
+    Recorded actions are repeated from the recorded start. Without actions, or without a start, puck and end effector are
+    put where they were seen.
+
+    Yields:
+        Distance of the puck from where it was recorded, in the plane [m].
+    """
+    poses = puck_poses(trajectory, scene.base.goal_position)
+    rows = trajectory.observations
+    start = _start(trajectory)
+    if trajectory.actions is not None and start is not None:
+        scene.env.reset(**start)
+        yield _distance(scene, poses[0])
+        for action, pose in zip(trajectory.actions, poses[1:], strict=True):
+            scene.env.step(action)
+            yield _distance(scene, pose)
+        return
+    reach = rows["state"][:, :2] if "state" in rows else rows["pointcloud"][..., :2].mean(axis=1)
+    for pose, offset in zip(poses, reach, strict=True):
+        tip = np.clip(pose[:2] - offset, *WORKSPACE)  # a hand may have been where the arm cannot
+        scene.env.reset(options={"puck": pose[:2], "end_effector": tip, "puck_pose": pose})
+        yield _distance(scene, pose)
+
+
+def _start(trajectory: Trajectory) -> dict[str, Any] | None:
+    """Arguments of the reset with which a demonstration starts; None if they were not recorded."""
+    if {"state", "puck_pose"} <= set(trajectory.observations):
+        return {"options": trajectory.start}
+    if trajectory.seed is None or trajectory.grid is None:
+        return None
+    return {"seed": trajectory.seed, "options": {"grid": trajectory.grid}}
+
+
+def _distance(scene: Scene, pose: Float[np.ndarray, "7"]) -> float:
+    return float(np.hypot(*(scene.base.puck_position[:2] - pose[:2])))
