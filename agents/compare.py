@@ -1,0 +1,151 @@
+"""Compare observations and methods: ``python -m agents.compare --obs state pointcloud --seeds 3``."""
+
+import csv
+import itertools
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import tyro
+
+from agents import runs
+from agents.config import METHODS, PRESETS, Observation
+from agents.errors import one_line_errors
+from agents.plots import draw_curves
+
+Group = tuple[str, str]  # observation, method
+
+
+@dataclass(frozen=True)
+class CompareConfig:
+    """Run what is missing, reuse what is there, draw learning curves and a table."""
+
+    obs: tuple[Observation, ...] = ("state", "pointcloud")
+    """Observations to compare."""
+    method: tuple[str, ...] = ("buffer+potential+annealing",)
+    """Rows of the paper's table."""
+    seeds: int = 3
+    """Seeds 0 … N − 1 of each."""
+    grids: Literal[1, 2, 3] = 1
+    steps: int = 100_000
+    """Environment steps of each run."""
+    preset: Literal["default", "paper"] = "default"
+    runs: Path = Path("runs")
+    """Where runs are looked for, and written if missing."""
+    out: Path = Path("comparison")
+    """Directory of report.md, results.json and curves.png."""
+    parallel: int = 2
+    """Runs at a time, one thread each."""
+
+
+@one_line_errors
+def main(arguments: list[str] | None = None) -> None:
+    """Entry point of ``python -m agents.compare``."""
+    config = tyro.cli(CompareConfig, args=arguments, prog="python -m agents.compare")
+    unknown = [m for m in config.method if m not in METHODS]
+    if unknown or config.seeds < 1:
+        raise ValueError(
+            f"unknown methods {', '.join(unknown)}; known methods: {', '.join(METHODS)}"
+            if unknown
+            else "--seeds must be ≥ 1"
+        )
+    groups = list(itertools.product(config.obs, config.method))
+    directories = {group: [_directory(config, group, seed) for seed in range(config.seeds)] for group in groups}
+    _run_missing(config, directories)
+    results = {group: [runs.read_result(d) for d in found] for group, found in directories.items()}
+    config.out.mkdir(parents=True, exist_ok=True)
+    table = _table(results)
+    (config.out / "report.md").write_text(table)
+    labelled = {" ".join(group): rows for group, rows in results.items()}
+    (config.out / "results.json").write_text(json.dumps(labelled, indent=2) + "\n")
+    draw_curves(
+        {" ".join(g): [read_curve(d) for d in found] for g, found in directories.items()}, config.out / "curves.png"
+    )
+    print(table)
+    print(f"wrote {config.out}: curves.png, report.md, results.json")
+
+
+def read_curve(directory: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Read the evaluations of a run.
+
+    Returns:
+        Environment steps (n,) and success rates (n,).
+    """
+    with (directory / "progress.csv").open(newline="") as file:
+        rows = [
+            (int(r["step"]), float(r["eval/success_rate"])) for r in csv.DictReader(file) if r.get("eval/success_rate")
+        ]
+    steps, rates = zip(*rows, strict=True) if rows else ((), ())
+    return np.array(steps), np.array(rates)
+
+
+def _directory(config: CompareConfig, group: Group, seed: int) -> Path:
+    obs, method = group
+    suffix = "" if config.preset == "default" else f"-{config.preset}"
+    return config.runs / f"push-slot-{config.grids}-{obs}-{method}{suffix}-seed{seed}"
+
+
+def _run_missing(config: CompareConfig, directories: dict[Group, list[Path]]) -> None:
+    """Start or resume every run without a result, `parallel` at a time."""
+    waiting = [
+        _command(config, group, seed, directory)
+        for group, found in directories.items()
+        for seed, directory in enumerate(found)
+        if not (directory / runs.RESULT).is_file()
+    ]
+    running: list[tuple[list[str], subprocess.Popen]] = []
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    while waiting or running:
+        while waiting and len(running) < config.parallel:
+            command = waiting.pop(0)
+            print("running", " ".join(command[1:]), flush=True)
+            running.append((command, subprocess.Popen(command, env=environment)))
+        command, process = running.pop(0)
+        if process.wait() != 0:
+            for _, other in running:
+                other.terminate()
+            raise ValueError(f"failed with status {process.returncode}: {' '.join(command[1:])}")
+
+
+def _command(config: CompareConfig, group: Group, seed: int, directory: Path) -> list[str]:
+    command = [sys.executable, "-m", "agents.train"]
+    if (directory / runs.CONFIG).is_file():
+        return [*command, "--resume", str(directory)]
+    obs, method = group
+    settings: dict[str, Any] = {
+        "obs": obs,
+        "method": method,
+        "grids": config.grids,
+        "seed": seed,
+        "steps": config.steps,
+    }
+    settings |= {"preset": config.preset, "out": directory}
+    assert config.preset in PRESETS
+    return command + [str(word) for name, value in settings.items() for word in (f"--{name}", value)]
+
+
+def _table(results: dict[Group, list[dict[str, Any]]]) -> str:
+    """Mean ± standard deviation, quartiles of the success rate [%] and steps, as the paper's table, in Markdown."""
+    lines = [
+        "| observation | method | seeds | success rate, mean ± std [%] | Q1 / median / Q3 [%] | steps | environment steps | hours |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for (obs, method), rows in results.items():
+        rate = 100 * np.array([r["success_rate"] for r in rows])
+        steps = [r["mean_steps"] for r in rows if r["mean_steps"] is not None]
+        q1, median, q3 = np.percentile(rate, [25, 50, 75])
+        lines.append(
+            f"| {obs} | {method} | {len(rows)} | {rate.mean():.1f} ± {rate.std():.1f} | {q1:.0f} / {median:.0f} / {q3:.0f} | "
+            f"{np.mean(steps) if steps else float('nan'):.1f} | {rows[0]['environment_steps']} | "
+            f"{sum(r['seconds'] for r in rows) / 3600:.2f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""Learning curves."""
+
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+
+Curve = tuple[np.ndarray, np.ndarray]  # environment steps (n,), success rates (n,)
+
+
+def quartiles(curves: list[Curve], points: int = 100) -> tuple[np.ndarray, np.ndarray]:
+    """Quartiles over seeds on a common axis; a run that stopped early keeps its last rate.
+
+    Args:
+        curves: One per seed, each with at least one evaluation.
+        points: Points on the axis.
+
+    Returns:
+        Environment steps (points,) and first quartile, median and third quartile (3, points).
+
+    Raises:
+        ValueError: A curve is empty.
+    """
+    if not curves or any(len(steps) == 0 for steps, _ in curves):
+        raise ValueError("a run has no evaluation yet; lower --evaluation.every")
+    axis = np.linspace(0, max(steps[-1] for steps, _ in curves), points)
+    rates = [np.interp(axis, np.concatenate([[0], steps]), np.concatenate([[0.0], rate])) for steps, rate in curves]
+    return axis, np.percentile(rates, [25, 50, 75], axis=0)
+
+
+def draw_curves(groups: dict[str, list[Curve]], path: Path) -> None:
+    """Draw the median (line) and quartiles (area) of the success rate over environment steps, per group."""
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6, 4))
+    for label, curves in groups.items():
+        axis, (low, median, high) = quartiles(curves)
+        (line,) = axes.plot(axis / 1000, median, label=f"{label} ({len(curves)})")
+        axes.fill_between(axis / 1000, low, high, color=line.get_color(), alpha=0.2)
+    axes.set(xlabel="environment steps [thousands]", ylabel="success rate", ylim=(-0.02, 1.02))
+    axes.legend(loc="lower right", fontsize=8)
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
