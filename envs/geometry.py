@@ -17,6 +17,9 @@ HOLD_HEIGHT = TABLE_HEIGHT + 0.01  # height of the pusher's tip [m]
 PUCK_RADIUS = 0.03  # [m]
 PUCK_HALF_HEIGHT = 0.015  # [m]
 PUCK_FRICTION = (0.3, 5e-3, 1e-4)
+# Time constant [s] and damping ratio of its contacts. Softer ones store energy when the pusher presses the puck against
+# a wall, and throw it off the table.
+PUCK_STIFFNESS = (0.005, 1.0)
 WORKSPACE = np.array([[-0.24, -0.34], [0.24, 0.34]])  # commanded positions of the pusher, xy [m]
 MAX_DISPLACEMENT = 0.06  # position error that an action of 1 commands [m]; the pusher moves about 2 cm a step
 

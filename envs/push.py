@@ -19,6 +19,7 @@ from envs.geometry import (
     PUCK_FRICTION,
     PUCK_HALF_HEIGHT,
     PUCK_RADIUS,
+    PUCK_STIFFNESS,
     SLOT,
     TABLE_HEIGHT,
     TABLE_SIZE,
@@ -118,8 +119,12 @@ class PushPlane(ManipulationEnv):
             size=[PUCK_RADIUS, PUCK_HALF_HEIGHT],
             density=500,
             friction=PUCK_FRICTION,
+            solref=PUCK_STIFFNESS,
             rgba=[0.85, 0.15, 0.1, 1],
         )
+        for geom in self.puck.get_obj().iter("geom"):
+            geom.set("priority", "1")  # the puck's stiffness counts, whatever it touches
+            geom.set("margin", "0")  # robosuite's default lets the puck float 1 mm above the table
         self.model = ManipulationTask(arena, [robot], [self.puck])
 
     def _reset_internal(self) -> None:
