@@ -17,7 +17,7 @@ from shaping.goals import GoalSet
 
 Estimator = Callable[[Tensor], Tensor]
 
-_GOALS_AT_ONCE = 32  # for each state; more would also evaluate goals that cannot win
+_FIRST_GOALS = 32  # for each state; more would also evaluate goals that cannot win
 _MAX_PAIRS = 128  # (state, goal) pairs per network call; activations of their points still fit the cache
 _MAX_CELLS = 2**20  # entries of one state × goal table
 
@@ -188,13 +188,15 @@ class Potential:
         near = self.goals.displacement(observations, self.demonstrated.goal[self._order]) <= self.radius
         demonstrated = self.demonstrated.value[self._order]
         score = np.full(near.shape, -np.inf, dtype=np.float32)
+        goals_at_once = _FIRST_GOALS
         while near.any():
-            rows, columns = (near & (near.cumsum(axis=1) <= _GOALS_AT_ONCE)).nonzero()
+            rows, columns = (near & (near.cumsum(axis=1) <= goals_at_once)).nonzero()
             value = self._values(observations, rows, self._order[columns])
             joined = self._join(demonstrated[columns], value)
             score[rows, columns] = np.where(value >= self.beta, joined, -np.inf)
             near[rows, columns] = False
             near &= self._join(demonstrated, 1.0) > score.max(axis=1, keepdims=True)
+            goals_at_once *= 2
         return score
 
     def _join(self, demonstrated: np.ndarray, value: np.ndarray | float) -> np.ndarray:

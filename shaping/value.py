@@ -52,7 +52,7 @@ class ValueEstimator(nn.Module):
         hidden: Sequence[int] = (256, 256),
         action_dim: int = 2,
         gamma: float = 0.99,
-        bounds: tuple[float, float] = (-100.0, 1.0),
+        bounds: Sequence[float] = (-100.0, 1.0),
         goal_speed: float = 0.05,
     ) -> None:
         super().__init__()

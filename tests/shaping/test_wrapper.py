@@ -1,10 +1,13 @@
 """The wrapper pays the shaped reward of any Gymnasium task, whichever way an episode ends."""
 
+import textwrap
+
 import gymnasium
 import numpy as np
 import pytest
 import torch
 
+import shaping.wrapper
 from shaping import Potential, PotentialShaping, ValueEstimator
 
 GAMMA = 0.95
@@ -31,15 +34,22 @@ class Line(gymnasium.Env):
         return self._observe(), float(success), success or failure, False, {"is_success": success}
 
 
-def make_potential(**settings) -> Potential:
+def make_estimator() -> ValueEstimator:
     torch.manual_seed(0)
     estimator = ValueEstimator("state", "state", {}, hidden=(16, 16)).eval()
     with torch.no_grad():
         estimator.value[-1].bias += 0.7
-    x = np.linspace(0.2, 0.0, 30, dtype=np.float32)
+    return estimator
+
+
+def make_demonstration() -> np.ndarray:
     demonstration = np.zeros((30, 8), dtype=np.float32)
-    demonstration[:, 4] = x
-    return Potential(estimator, [demonstration], gamma=GAMMA, **settings)
+    demonstration[:, 4] = np.linspace(0.2, 0.0, 30)
+    return demonstration
+
+
+def make_potential(**settings) -> Potential:
+    return Potential(make_estimator(), [make_demonstration()], gamma=GAMMA, **settings)
 
 
 def roll(env, act, gamma=GAMMA, seed=0):
@@ -112,6 +122,31 @@ def test_observations_and_spaces_are_untouched():
     assert shaped.observation_space == plain.observation_space and shaped.action_space == plain.action_space
     np.testing.assert_array_equal(plain.reset(seed=3)[0], shaped.reset(seed=3)[0])
     np.testing.assert_array_equal(plain.step(np.ones(2))[0], shaped.step(np.ones(2))[0])
+
+
+def test_the_documented_example_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    make_estimator().save("estimator.pt")
+    np.save("demonstration.npy", make_demonstration())
+    monkeypatch.setitem(gymnasium.registry, "MyTask-v0", gymnasium.envs.registration.EnvSpec("MyTask-v0", Line))
+    example, own_potential = (textwrap.dedent("\n".join(block)) for block in indented_blocks(shaping.wrapper.__doc__))
+    names: dict = {}
+    exec(example, names)
+    unshaped, potential, next_potential = map(float, capsys.readouterr().out.split())
+    assert names["reward"] == pytest.approx(unshaped + 0.99 * next_potential - potential)
+    exec(own_potential, names)
+    assert PotentialShaping(Line(), names["potential"]).reset(seed=0)[1]["potential"] > 0.0
+
+
+def indented_blocks(text: str) -> list[list[str]]:
+    """Return the runs of lines that are indented or, between such lines, empty."""
+    blocks: list[list[str]] = [[]]
+    for line in text.splitlines():
+        if line.startswith("    ") or (not line and blocks[-1]):
+            blocks[-1].append(line)
+        elif blocks[-1]:
+            blocks.append([])
+    return [block for block in blocks if block]
 
 
 def test_what_does_not_fit_is_refused():
