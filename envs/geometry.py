@@ -14,6 +14,12 @@ import numpy as np
 TABLE_SIZE = (0.64, 1.0, 0.05)  # [m]
 TABLE_HEIGHT = 0.8  # [m]
 HOLD_HEIGHT = TABLE_HEIGHT + 0.01  # height of the pusher's tip [m]
+RIM = {  # centres and half sizes of the table's rim, which keeps a puck that slips out of a pinch; world frame [m]
+    "rim_far": ((0.31, 0.0, TABLE_HEIGHT + 0.015), (0.01, 0.5, 0.015)),
+    "rim_near": ((-0.31, 0.0, TABLE_HEIGHT + 0.015), (0.01, 0.5, 0.015)),
+    "rim_left": ((0.0, 0.49, TABLE_HEIGHT + 0.015), (0.3, 0.01, 0.015)),
+    "rim_right": ((0.0, -0.49, TABLE_HEIGHT + 0.015), (0.3, 0.01, 0.015)),
+}
 PUCK_RADIUS = 0.03  # [m]
 PUCK_HALF_HEIGHT = 0.015  # [m]
 PUCK_FRICTION = (0.3, 5e-3, 1e-4)

@@ -20,6 +20,7 @@ from envs.geometry import (
     PUCK_HALF_HEIGHT,
     PUCK_RADIUS,
     PUCK_STIFFNESS,
+    RIM,
     SLOT,
     TABLE_HEIGHT,
     TABLE_SIZE,
@@ -96,9 +97,9 @@ class PushPlane(ManipulationEnv):
         robot.set_base_xpos(robot.base_xpos_offset["table"](TABLE_SIZE[0]))
         arena = TableArena(TABLE_SIZE, table_friction=PUCK_FRICTION, table_offset=(0, 0, TABLE_HEIGHT), has_legs=False)
         arena.set_origin([0, 0, 0])
-        if self.slot is not None:
-            for name, (position, size) in self.slot.walls().items():
-                arena.worldbody.append(_box(name, position, size))
+        boxes = RIM | (self.slot.walls() if self.slot is not None else {})
+        for name, (position, size) in boxes.items():
+            arena.worldbody.append(_box(name, position, size))
         for name, view in CAMERAS.items():
             position, quaternion = look_at(view["position"], view["target"])
             arena.set_camera(name, position, quaternion, {"fovy": str(view["fovy"])})
