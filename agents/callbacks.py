@@ -50,16 +50,43 @@ class Evaluate(BaseCallback):
 
 
 class Checkpoint(BaseCallback):
-    """Write a checkpoint every `every` environment steps."""
+    """Write a checkpoint every `every` environment steps, at the end, and when the training is interrupted.
+
+    Between two rollouts everything that a step does is done, its transition stored and learned from; elsewhere a
+    checkpoint would miss a part. Ctrl-C and SIGTERM are therefore held back until then.
+    """
 
     def __init__(self, directory: Path, every: int) -> None:
         super().__init__()
         self.directory, self.every = directory, every
+        self.interrupted = False
+        self.last: Path | None = None
+        self.done_at = -1
+
+    def interrupt(self, *_: Any) -> None:
+        """Save and stop at the next chance; usable as a signal handler."""
+        self.interrupted = True
+
+    def _on_training_start(self) -> None:
+        self.done_at = self.num_timesteps
+
+    def _on_rollout_start(self) -> None:
+        if self.interrupted:
+            self._save()
+            raise KeyboardInterrupt
+        if self.num_timesteps % self.every == 0:
+            self._save()
 
     def _on_step(self) -> bool:
-        if self.num_timesteps % self.every == 0:
-            save_checkpoint(self.model, self.directory)  # type: ignore[arg-type]
         return True
+
+    def _on_training_end(self) -> None:
+        self._save()
+
+    def _save(self) -> None:
+        if self.num_timesteps != self.done_at:
+            self.last = save_checkpoint(self.model, self.directory)  # type: ignore[arg-type]
+            self.done_at = self.num_timesteps
 
 
 class Progress(BaseCallback):

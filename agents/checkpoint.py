@@ -94,6 +94,7 @@ def _restore(model: SAC, state: dict[str, Any]) -> None:
     model.ep_info_buffer = deque(state["episodes"], maxlen=model._stats_window_size)
     model.ep_success_buffer = deque(maxlen=model._stats_window_size)
     monitor = model.env.envs[0]  # type: ignore[union-attr]
+    monitor.reset()  # wrappers insist on it; the state overwrites what it drew
     monitor.rewards, monitor.needs_reset = list(state["monitor"]["rewards"]), False
     for wrapper, saved in zip(_stateful(monitor), state["environment"], strict=True):
         wrapper.set_state(saved)

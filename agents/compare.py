@@ -32,7 +32,7 @@ class CompareConfig:
     seeds: int = 3
     """Seeds 0 … N − 1 of each."""
     grids: Literal[1, 2, 3] = 1
-    steps: int = 100_000
+    steps: int = 40_000
     """Environment steps of each run."""
     preset: Literal["default", "paper"] = "default"
     runs: Path = Path("runs")

@@ -108,7 +108,7 @@ class TrainConfig:
     demonstrations: Path | None = None
     """HDF5 file; default: the shipped one for the number of grids."""
     seed: int = 0
-    steps: int = 100_000
+    steps: int = 40_000
     """Environment steps."""
     out: Path | None = None
     """Run directory; default: runs/TASK-GRIDS-OBS-METHOD-seedN."""

@@ -139,7 +139,8 @@ class ShapedReplayBuffer(ReplayBuffer):
             if name not in rows or rows[name].shape != (count, *target.shape[1:]) or count > self.buffer_size:
                 raise ValueError(f"stored transitions do not fit the replay buffer: {name}")
             target[:count] = rows[name]
-        self.pos, self.full = position, count == self.buffer_size
+        self.full = count == self.buffer_size
+        self.pos = position if self.full else count  # a full ring in a larger buffer is not full any more
 
     def _stored(self) -> list[str]:
         names = ["observations", "next_observations", "actions", "rewards", "dones", "timeouts", "potentials"]

@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from agents.guide import Guide
 from agents.replay import Batch
+from agents.update import Update, is_supported
 from shaping.discount import linear_annealing
 
 LOG_STD_RANGE = (-20.0, 2.0)
@@ -67,9 +68,10 @@ class SAC(StockSAC):
         if self.ent_coef_optimizer is not None:
             optimizers.append(self.ent_coef_optimizer)
         self._update_learning_rate(optimizers)
+        step = Update(self) if is_supported(self) else self.update
         sums: dict[str, Tensor] = {}
         for _ in range(gradient_steps):
-            for name, value in self.update(self.replay_buffer.sample(batch_size)).items():  # type: ignore[union-attr,arg-type]
+            for name, value in step(self.replay_buffer.sample(batch_size)).items():  # type: ignore[union-attr,arg-type]
                 sums[name] = sums.get(name, torch.zeros(())) + value
         self._n_updates += gradient_steps
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
@@ -138,7 +140,7 @@ class SAC(StockSAC):
 
     @torch.no_grad()
     def _target(self, batch: Batch, next_features: Float[Tensor, "batch features"], ent_coef: Tensor) -> Tensor:
-        """r + γ̄ (1 − terminal) [min Q′(s′, a′) − α log π(a′|s′)], within `target_bounds`."""
+        """R + γ̄ (1 − terminal) [min Q′(s′, a′) − α log π(a′|s′)], within `target_bounds`."""
         next_actions, next_log_prob = self._sample(next_features)
         value = torch.cat(self._q_values(self.critic_target, next_features, next_actions), dim=1)
         value = value.amin(dim=1, keepdim=True)

@@ -11,12 +11,11 @@ import tyro
 from stable_baselines3.common.callbacks import CallbackList
 from stable_baselines3.common.logger import Logger, TensorBoardOutputFormat
 
-import agents.config as configs
 from agents import runs
 from agents.build import make_agent, make_env, revision
 from agents.callbacks import Checkpoint, CsvProgress, Evaluate, Progress, save_policy
-from agents.checkpoint import list_checkpoints, load_checkpoint, save_checkpoint
-from agents.config import PRESETS, TrainConfig
+from agents.checkpoint import list_checkpoints, load_checkpoint
+from agents.config import PRESETS, TrainConfig, check, to_json
 from agents.errors import one_line_errors
 from agents.evaluation import EVALUATION_SEED, evaluate
 
@@ -38,26 +37,26 @@ def train(config: TrainConfig) -> dict[str, Any]:
         load_checkpoint(model, checkpoint)
         print(f"resumed {directory} at step {model.num_timesteps}")
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / runs.CONFIG).write_text(configs.to_json(config))
+    (directory / runs.CONFIG).write_text(to_json(config))
     (directory / "revision.txt").write_text(revision() + "\n")
     outputs = [CsvProgress(directory / "progress.csv", model.num_timesteps), TensorBoardOutputFormat(str(directory))]
     model.set_logger(Logger(str(directory), outputs))
     settings = config.evaluation
     evaluation = Evaluate(evaluation_env, settings.every, settings.episodes, directory, config.stop_at_success)
-    callbacks = [
-        evaluation,
-        Checkpoint(directory / runs.CHECKPOINTS, config.checkpoint_every),
-        Progress(config.steps, evaluation),
-    ]
+    checkpoint_callback = Checkpoint(directory / runs.CHECKPOINTS, config.checkpoint_every)
+    callbacks = [evaluation, checkpoint_callback, Progress(config.steps, evaluation)]
     start = time.monotonic()
+    handlers = {n: signal.signal(n, checkpoint_callback.interrupt) for n in (signal.SIGINT, signal.SIGTERM)}
     try:
         remaining = config.steps - model.num_timesteps
         if remaining > 0:
             model.learn(remaining, CallbackList(callbacks), log_interval=10, reset_num_timesteps=False)
     except KeyboardInterrupt:
-        saved = save_checkpoint(model, directory / runs.CHECKPOINTS)
-        print(f"\nstopped at step {model.num_timesteps}; continue with --resume {directory} (saved {saved})")
+        print(f"stopped at step {model.num_timesteps}; continue with --resume {directory}")
         raise SystemExit(130) from None
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
     seconds = time.monotonic() - start
     save_policy(model.policy, directory / runs.POLICY)
     policy, _ = runs.load_policy(directory / runs.POLICY)
@@ -88,7 +87,7 @@ def _prepare(config: TrainConfig) -> tuple[TrainConfig, Path, Path | None]:
             raise FileNotFoundError(f"{directory} has no checkpoint to resume from")
         steps = max(stored.steps, config.steps) if config.steps != PRESETS[config.preset].steps else stored.steps
         return dataclasses.replace(stored, steps=steps), directory, found[-1]
-    configs.check(config)
+    check(config)
     name = f"{config.task}-{config.grids}-{config.obs}-{config.method}-seed{config.seed}"
     directory = config.out or Path("runs") / name
     if directory.exists() and any(directory.iterdir()):
@@ -110,7 +109,6 @@ def parse(arguments: list[str] | None = None) -> TrainConfig:
 @one_line_errors
 def main(arguments: list[str] | None = None) -> None:
     """Entry point of ``python -m agents.train``."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     result = train(parse(arguments))
     low, high = result["interval"]
     steps = "-" if result["mean_steps"] is None else f"{result['mean_steps']:.1f}"

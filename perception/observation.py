@@ -104,6 +104,15 @@ class PointCloudObservation(gymnasium.Wrapper, gymnasium.utils.RecordConstructor
         _, reward, terminated, truncated, info = self.env.step(action)
         return self._observe(info), reward, terminated, truncated, info
 
+    def get_state(self) -> dict[str, Any]:
+        """What the next observation depends on beside the simulation, as plain data for a checkpoint."""
+        return {"points": self.points_world.tolist(), "seen": self._seen, "hidden_frames": self.hidden_frames}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Continue from what `get_state` returned."""
+        self.points_world = np.array(state["points"])
+        self._seen, self.hidden_frames = state["seen"], state["hidden_frames"]
+
     def close(self) -> None:
         """Close the renderers and the environment; calling it again is harmless."""
         self._close_renderers()

@@ -1,0 +1,153 @@
+"""Batches against brute force."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from agents.replay import HindsightReplayBuffer, ShapedReplayBuffer
+from shaping.goals import make_goals
+
+OBSERVATIONS = gym.spaces.Box(-np.inf, np.inf, (8,), np.float32)
+ACTIONS = gym.spaces.Box(-1, 1, (2,), np.float32)
+
+
+def reward(achieved, desired, info):
+    return (np.linalg.norm((achieved - desired)[..., :2], axis=-1) < 0.02).astype(float)
+
+
+def push_episodes(buffer, lengths, rng):
+    """Fill with random walks of the puck; observation columns 0 and 1 name episode and step."""
+    for episode, length in enumerate(lengths):
+        puck, goal = rng.normal(0, 0.02, 4), rng.normal(0, 0.02, 4)
+        for step in range(length):
+            new = puck + rng.normal(0, 0.01, 4)
+            row, next_row = ([episode, s, 0, 0, *(p - goal)] for s, p in ((step, puck), (step + 1, new)))
+            info = {"achieved_goal": new, "desired_goal": goal, "TimeLimit.truncated": step == length - 1}
+            done = np.array([step == length - 1])
+            buffer.add(np.float32([row]), np.float32([next_row]), np.zeros((1, 2)), np.zeros(1), done, [info])
+            puck = new
+
+
+def test_relabelled_goals_are_later_achievements_of_the_same_episode_in_a_ring_wrapped_twice():
+    buffer = HindsightReplayBuffer(
+        50, OBSERVATIONS, ACTIONS, goals=make_goals("state"), compute_reward=reward, goal_speed=1.0, relabelled=1.0
+    )
+    push_episodes(buffer, [13, 7, 20, 1, 17, 25, 9, 22, 11], np.random.default_rng(0))
+    assert buffer.full
+    achieved = {}
+    for row in range(50):
+        episode, step = buffer.next_observations[row, 0, :2]
+        achieved[episode, step] = buffer.achieved[row, 0], buffer.desired[row, 0]
+    batch = buffer.sample(2000)
+    later_goals = 0
+    for next_observation, got in zip(batch.next_observations.numpy(), batch.rewards.numpy()[:, 0], strict=True):
+        episode, step = next_observation[:2]
+        puck, _ = achieved[episode, step]
+        goal = puck - next_observation[4:]
+        matches = [s for (e, s), (p, _) in achieved.items() if e == episode and np.allclose(p, goal, atol=1e-5)]
+        assert matches and min(matches) >= step
+        assert got == reward(puck, goal, {})
+        later_goals += min(matches) > step
+    assert later_goals > 1000
+    assert (batch.rewards == batch.dones).all(), "a relabelled row is terminal exactly where it reaches its goal"
+
+
+def test_rows_that_are_not_relabelled_keep_the_task_s_goal():
+    buffer = HindsightReplayBuffer(
+        100, OBSERVATIONS, ACTIONS, goals=make_goals("state"), compute_reward=reward, goal_speed=1.0, relabelled=0.0
+    )
+    push_episodes(buffer, [30, 30], np.random.default_rng(1))
+    stored = {tuple(row) for row in buffer.observations[:60, 0]}
+    assert {tuple(row) for row in buffer.sample(100).observations.numpy()} <= stored
+
+
+def test_hindsight_velocities_stay_within_the_trained_range():
+    buffer = HindsightReplayBuffer(
+        100, OBSERVATIONS, ACTIONS, goals=make_goals("state"), compute_reward=reward, goal_speed=0.005, relabelled=1.0
+    )
+    push_episodes(buffer, [40], np.random.default_rng(2))
+    batch = buffer.sample(300)
+    velocity = np.array([buffer.achieved[int(s) - 1, 0, 2:] for s in batch.next_observations[:, 1]])
+    goal_velocity = velocity - batch.next_observations[:, 6:].numpy()
+    assert np.abs(goal_velocity).max() <= 0.005 + 1e-6
+
+
+def potential(observations, success):
+    return np.where(success, 1.0, observations.reshape(len(observations), -1).sum(1)).astype(np.float32)
+
+
+def shaped(size=40, **changes):
+    buffer = ShapedReplayBuffer(size, OBSERVATIONS, ACTIONS, potential=potential, gamma=0.9, **changes)
+    rng = np.random.default_rng(0)
+    for step in range(60):
+        done, truncated = step % 7 == 6, step % 14 == 13
+        rows = rng.normal(size=(2, 1, 8)).astype(np.float32)
+        info = [{"TimeLimit.truncated": truncated}]
+        buffer.add(rows[0], rows[1], rng.uniform(-1, 1, (1, 2)), np.array([float(done)]), np.array([done]), info)
+    return buffer
+
+
+def expected_rewards(buffer, batch, phi):
+    after = phi(batch.next_observations.numpy(), batch.dones.numpy()[:, 0] > 0)
+    before = phi(batch.observations.numpy(), np.zeros(len(after), bool))
+    stored = {tuple(o[0]): r[0] for o, r in zip(buffer.observations, buffer.rewards, strict=True)}
+    task = np.array([stored[tuple(o)] for o in batch.observations.numpy()])
+    return task + 0.9 * after - before
+
+
+def test_rewards_are_shaped_when_sampled_and_time_limits_are_not_terminal():
+    buffer = shaped()
+    batch = buffer.sample(500)
+    np.testing.assert_allclose(batch.rewards[:, 0], expected_rewards(buffer, batch, potential), atol=1e-5)
+    assert set(np.unique(buffer.rewards)) == {0.0, 1.0}, "stored rewards are the task's"
+    ended = buffer.dones[:, 0] > 0
+    assert 0 < (ended & (buffer.timeouts[:, 0] > 0)).sum() < ended.sum()
+
+
+def test_another_potential_replaces_every_cached_one_in_a_full_ring():
+    buffer = shaped()
+    before = buffer.potentials.copy()
+
+    def other(observations, success):
+        return potential(observations, success) * 2 + 1
+
+    buffer.recompute_potentials(other)
+    np.testing.assert_allclose(buffer.potentials, 2 * before + 1, rtol=1e-6)
+    batch = buffer.sample(500)
+    np.testing.assert_allclose(batch.rewards[:, 0], expected_rewards(buffer, batch, other), atol=1e-5)
+
+
+def test_a_constant_on_the_potential_changes_non_terminal_rewards_by_gamma_minus_one_times_it():
+    plain, raised = shaped(), shaped()
+    raised.recompute_potentials(lambda o, s: potential(o, s) + 3)
+    raised.rng, plain.rng = np.random.default_rng(1), np.random.default_rng(1)
+    a, b = plain.sample(300), raised.sample(300)
+    np.testing.assert_allclose((b.rewards - a.rewards)[a.dones == 0], (0.9 - 1) * 3, atol=1e-5)
+
+
+def test_demonstrations_take_their_share_of_every_batch():
+    buffer, demonstrations = shaped(), shaped(size=10)
+    buffer.set_demonstrations(demonstrations, 0.1)
+    shown = {tuple(row) for row in demonstrations.observations[:, 0]}
+    own = {tuple(row) for row in buffer.observations[:30, 0]}
+    batch = buffer.sample(500)
+    rows = [tuple(row) for row in batch.observations.numpy()]
+    assert sum(row in shown for row in rows[-50:]) == 50
+    assert sum(row in own for row in rows) > 0
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        buffer.set_demonstrations(demonstrations, 1.0)
+
+
+def test_reward_scale_multiplies_the_whole_reward():
+    a, b = shaped(), shaped(reward_scale=10.0)
+    np.testing.assert_allclose(10 * a.sample(50).rewards, b.sample(50).rewards, rtol=1e-5)
+
+
+def test_rows_survive_a_checkpoint():
+    buffer, other = shaped(), shaped()
+    other.fill({k: v.copy() for k, v in buffer.filled().items()}, buffer.pos)
+    other.rng.bit_generator.state = buffer.rng.bit_generator.state
+    for a, b in zip(buffer.sample(64)[:5], other.sample(64)[:5], strict=True):
+        np.testing.assert_array_equal(a, b)
+    with pytest.raises(ValueError, match="do not fit"):
+        other.fill({"rewards": np.zeros((3, 1))}, 3)

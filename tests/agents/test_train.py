@@ -1,0 +1,163 @@
+"""Short real trainings: run directories, resuming, and what is refused."""
+
+import dataclasses
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from agents import runs
+from agents.build import make_agent, make_env
+from agents.checkpoint import list_checkpoints, load_checkpoint
+from agents.train import main, train
+
+
+def weights(directory, step):
+    checkpoint = directory / runs.CHECKPOINTS / f"step-{step:09d}" / "agent.pt"
+    return torch.load(checkpoint, weights_only=True)["policy"]
+
+
+@pytest.mark.parametrize("obs", ["state", "pointcloud"])
+def test_a_run_leaves_what_it_promises_and_its_policy_acts_without_an_environment(small, obs):
+    config = small(obs)
+    result = train(config)
+    directory = config.out
+    for name in ("config.json", "revision.txt", "progress.csv", "policy.pt", "best.pt", "result.json"):
+        assert (directory / name).is_file(), name
+    assert list(directory.glob("events.*"))
+    assert [c.name for c in list_checkpoints(directory / runs.CHECKPOINTS)] == ["step-000000100", "step-000000200"]
+    assert json.loads((directory / "result.json").read_text())["environment_steps"] == 200
+    assert result["episodes"] == 1
+    rows = (directory / "progress.csv").read_text().splitlines()
+    assert "eval/success_rate" in rows[0] and len(rows) >= 3
+    policy, stored = runs.load_policy(directory)
+    assert stored == config
+    shape = {"state": (8,), "pointcloud": (20, 4)}[obs]
+    observations = np.random.default_rng(0).normal(0, 0.1, (5, *shape)).astype(np.float32)
+    together, _ = policy.predict(observations, deterministic=True)
+    alone = [policy.predict(o, deterministic=True)[0] for o in observations]
+    np.testing.assert_allclose(together, alone, atol=1e-5)
+
+
+@pytest.mark.parametrize("obs", ["state", "pointcloud"])
+def test_resumed_equals_uninterrupted(small, obs, tmp_path):
+    whole = small(obs, out=tmp_path / "whole")
+    train(whole)
+    half = small(obs, out=tmp_path / "half", steps=100)
+    # The buffer's capacity follows the steps; both hold all of them.
+    train(half)
+    train(small(obs, resume=tmp_path / "half", steps=200))
+    a, b = weights(tmp_path / "whole", 200), weights(tmp_path / "half", 200)
+    assert a.keys() == b.keys()
+    for name in a:
+        torch.testing.assert_close(a[name], b[name], rtol=0, atol=0, msg=name)
+    steps = [int(line.split(",")[0]) for line in (tmp_path / "half" / "progress.csv").read_text().splitlines()[1:]]
+    assert steps == sorted(steps)
+
+
+def test_evaluating_does_not_change_what_is_learned(small, tmp_path):
+    often = small(out=tmp_path / "often")
+    often = dataclasses.replace(often, evaluation=dataclasses.replace(often.evaluation, every=20))
+    train(often)
+    train(small(out=tmp_path / "seldom"))
+    a, b = weights(tmp_path / "often", 200), weights(tmp_path / "seldom", 200)
+    assert all(torch.equal(a[name], b[name]) for name in a)
+
+
+def test_the_same_seed_repeats_and_another_differs(small, tmp_path):
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        train(small(out=tmp_path / name, seed=seed))
+    a, b, c = (weights(tmp_path / name, 200) for name in "abc")
+    assert all(torch.equal(a[name], b[name]) for name in a)
+    assert any(not torch.equal(a[name], c[name]) for name in a)
+
+
+def test_the_estimator_stays_what_it_was_and_a_frozen_encoder_too(small):
+    config = small("pointcloud")
+    env = make_env(config)
+    model = make_agent(config, env)
+    before = model.replay_buffer.potential.fingerprint()
+    encoder = {k: v.clone() for k, v in model.actor.features_extractor.state_dict().items()}
+    model.learn(120)
+    assert model.replay_buffer.potential.fingerprint() == before
+    after = model.actor.features_extractor.state_dict()
+    assert all(torch.equal(encoder[name], after[name]) for name in encoder)
+    features = model.actor.features_extractor(torch.from_numpy(model.replay_buffer.observations[:50, 0]))
+    torch.testing.assert_close(
+        torch.from_numpy(model.replay_buffer.features[:50, 0, 0]), features, atol=1e-5, rtol=1e-4
+    )
+
+
+@pytest.mark.parametrize("training", ["finetuned", "scratch"])
+def test_a_trained_encoder_learns(small, training):
+    config = small("pointcloud")
+    learner = dataclasses.replace(config.learner, encoder_training=training)
+    model = make_agent(dataclasses.replace(config, learner=learner), make_env(config))
+    encoder = {k: v.clone() for k, v in model.actor.features_extractor.state_dict().items()}
+    model.learn(80)
+    after = model.actor.features_extractor.state_dict()
+    assert all(not torch.equal(encoder[name], after[name]) for name in encoder if "weight" in name)
+    assert model.actor.features_extractor is model.critic.features_extractor
+
+
+def test_an_existing_run_is_not_overwritten(small):
+    config = small()
+    config.out.mkdir()
+    (config.out / "notes.txt").write_text("mine")
+    with pytest.raises(FileExistsError, match="--resume"):
+        train(config)
+
+
+def test_a_checkpoint_of_another_configuration_is_refused(small, tmp_path):
+    train(small(steps=100))
+    config = small("state", out=tmp_path / "other")
+    learner = dataclasses.replace(config.learner, net_arch=(16, 16))
+    model = make_agent(dataclasses.replace(config, learner=learner), make_env(config))
+    with pytest.raises(ValueError, match="damaged, or made with another configuration"):
+        load_checkpoint(model, list_checkpoints(tmp_path / "run" / runs.CHECKPOINTS)[-1])
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--method", "magic"], "unknown method 'magic'; known methods: buffer+potential+annealing"),
+        (["--encoder", "magic"], "unknown encoder 'magic'; registered encoders: "),
+        (["--estimator", "nowhere.pt"], "nowhere.pt: no such file"),
+        (["--demonstrations", "nowhere.hdf5"], "nowhere.hdf5"),
+        (["--resume", "nowhere"], "nowhere is not a run directory"),
+        (["--steps", "0"], "--steps is 0"),
+    ],
+)
+def test_bad_input_is_one_line_and_nothing_is_written(arguments, message, files, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    given = ["--estimator", str(files["state"]), "--demonstrations", str(files["demonstrations"])]
+    with pytest.raises(SystemExit) as stop:
+        main([*given, *arguments])
+    assert stop.value.code == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
+    assert not list(tmp_path.glob("runs/*"))
+
+
+def test_an_estimator_for_another_observation_or_encoder_is_refused(small, files):
+    with pytest.raises(ValueError, match="made for 'pointcloud'"):
+        train(small("state", estimator=files["pointcloud"]))
+    with pytest.raises(ValueError, match="made with encoder 'pointnet', not 'mlp'"):
+        train(small("pointcloud", encoder="mlp"))
+
+
+def test_training_on_states_does_without_open3d(small, tmp_path, files):
+    code = f"""
+import sys
+sys.modules["open3d"] = None
+from agents.train import main
+main(["--out", {str(tmp_path / "run")!r}, "--steps", "60", "--estimator", {str(files["state"])!r},
+      "--demonstrations", {str(files["demonstrations"])!r}, "--learner.learning-starts", "20",
+      "--evaluation.final-episodes", "1"])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Exception ignored" not in done.stderr
