@@ -22,6 +22,7 @@ from shaping.potential import Potential
 from shaping.value import ValueEstimator
 
 ENVIRONMENTS = {"push-slot": "PushSlot-v0"}
+WEIGHTLESS_ENCODERS = ("state", "centroid")  # nothing to pre-train
 DEFAULT_ENCODERS = {"state": "state", "pointcloud": "pointnet"}
 
 
@@ -64,6 +65,20 @@ def load_trajectories(config: TrainConfig) -> list[Trajectory]:
     return load_demonstrations(path, obs=config.obs)
 
 
+def make_potential(config: TrainConfig, estimator: ValueEstimator, trajectories: list[Trajectory]) -> Potential:
+    """Compose Φ of estimator and demonstrations."""
+    settings = config.potential
+    return Potential(
+        estimator,
+        [t.observations[config.obs] for t in trajectories],
+        gamma=config.learner.gamma,
+        combine=settings.combine,
+        radius=settings.radius,
+        beta=settings.beta,
+        terminal=settings.terminal,
+    )
+
+
 def make_agent(config: TrainConfig, env: gym.Env) -> SAC:
     """Compose learner, replay buffer, potential and guide.
 
@@ -72,30 +87,17 @@ def make_agent(config: TrainConfig, env: gym.Env) -> SAC:
         ValueError: Names, files or settings that do not fit together.
     """
     method, learner = METHODS[config.method], config.learner
-    pretrained = learner.encoder_training != "scratch" and bool(_has_weights(config))
-    estimator = load_estimator(config) if method.potential or pretrained else None
-    if pretrained and estimator is not None and estimator.config["encoder"] != encoder_name(config):
-        raise ValueError(
-            f"the estimator was made with encoder {estimator.config['encoder']!r}, not {encoder_name(config)!r}; choose "
-            "another estimator, or --learner.encoder-training scratch"
-        )
-    trajectories = load_trajectories(config) if method.potential or method.buffer else []
-    potential = None
-    if method.potential:
-        assert estimator is not None
-        settings = config.potential
-        potential = Potential(
-            estimator,
-            [t.observations[config.obs] for t in trajectories],
-            gamma=learner.gamma,
-            combine=settings.combine,
-            radius=settings.radius,
-            beta=settings.beta,
-            terminal=settings.terminal,
-        )
     torch.set_num_threads(config.threads)
-    shaping: dict[str, Any] = {"potential": potential, "gamma": learner.gamma, "reward_scale": learner.reward_scale}
-    shaping["seed"] = config.seed
+    pretrained = learner.encoder_training != "scratch" and _has_weights(config)
+    estimator = load_estimator(config) if method.potential or pretrained else None
+    trajectories = load_trajectories(config) if method.potential or method.buffer else []
+    potential = make_potential(config, estimator, trajectories) if method.potential and estimator else None
+    shaping = {
+        "potential": potential,
+        "gamma": learner.gamma,
+        "reward_scale": learner.reward_scale,
+        "seed": config.seed,
+    }
     model = SAC(
         SharedEncoderPolicy,
         Monitor(env),
@@ -116,40 +118,19 @@ def make_agent(config: TrainConfig, env: gym.Env) -> SAC:
             "features_extractor_class": EncoderExtractor,
             "features_extractor_kwargs": {"encoder": encoder_name(config)},
             "net_arch": list(learner.net_arch),
-            "frozen": learner.encoder_training == "frozen" and pretrained,
+            "frozen": pretrained and learner.encoder_training == "frozen",
             "optimizer_kwargs": {"fused": True},
         },
         seed=config.seed,
         device=config.device,
     )
-    buffer: ShapedReplayBuffer = model.replay_buffer  # type: ignore[assignment]
+    buffer: Any = model.replay_buffer
     if pretrained and estimator is not None:
-        model.policy.load_encoder(estimator.encoder)  # type: ignore[operator]
-    parts = [buffer]
+        _start_encoder(model, estimator, config)
     if method.buffer:
-        steps = sum(len(t.actions) for t in trajectories if t.actions is not None)
-        if any(t.actions is None for t in trajectories):
-            raise ValueError(
-                f"method {config.method!r} puts demonstrations in the replay buffer, but some have no actions; record them "
-                "with actions, or choose 'potential+annealing'"
-            )
-        shown = ShapedReplayBuffer(
-            steps,
-            model.observation_space,
-            model.action_space,
-            device=model.device,
-            handle_timeout_termination=True,
-            **shaping,
-        )
+        shown = _demonstrated(config, model, trajectories, shaping)
         buffer.set_demonstrations(shown, learner.demonstration_share)
-        parts.append(shown)
-    if model.policy.frozen:  # type: ignore[attr-defined]
-        for part in parts:
-            part.store_features(model.actor.features_extractor, model.actor.features_extractor.features_dim)
-    for trajectory in trajectories if method.buffer else []:
-        _add(parts[-1], trajectory, config.obs)
-    if method.potential and learner.guided_share > 0:
-        assert potential is not None and estimator is not None
+    if potential is not None and estimator is not None and learner.guided_share > 0:
         model.guide = Guide(potential, estimator, learner.guided_share, learner.guide_noise, config.seed)
     return model
 
@@ -164,15 +145,45 @@ def revision() -> str:
 
 
 def _has_weights(config: TrainConfig) -> bool:
-    return encoder_name(config) not in ("state", "centroid")
+    return encoder_name(config) not in WEIGHTLESS_ENCODERS
 
 
-def _add(buffer: ShapedReplayBuffer, trajectory: Trajectory, obs: str) -> None:
-    """Store a demonstration like any transitions: reward 1 and the terminal flag at its end."""
-    states, actions = trajectory.observations[obs], trajectory.actions
-    assert actions is not None
-    for step, action in enumerate(actions):
-        last = step == len(actions) - 1
-        buffer.add(
-            states[step][None], states[step + 1][None], action[None], np.array([float(last)]), np.array([last]), [{}]
+def _start_encoder(model: SAC, estimator: ValueEstimator, config: TrainConfig) -> None:
+    """Start the policy's encoder from the estimator's; of a frozen one, store the features."""
+    made_with, name = estimator.config["encoder"], encoder_name(config)
+    if made_with != name:
+        raise ValueError(
+            f"the estimator was made with encoder {made_with!r}, not {name!r}; "
+            "choose another estimator, or --learner.encoder-training scratch"
         )
+    policy: Any = model.policy
+    policy.load_encoder(estimator.encoder)
+    if policy.frozen:
+        _store_features(model.replay_buffer, model)
+
+
+def _store_features(buffer: Any, model: SAC) -> None:
+    extractor = model.actor.features_extractor
+    buffer.store_features(extractor, extractor.features_dim)
+
+
+def _demonstrated(
+    config: TrainConfig, model: SAC, trajectories: list[Trajectory], shaping: dict[str, Any]
+) -> ShapedReplayBuffer:
+    """Store demonstrations like any transitions: reward 1 and the terminal flag at their ends."""
+    if any(t.actions is None for t in trajectories):
+        raise ValueError(
+            f"method {config.method!r} puts demonstrations in the replay buffer, but some have no actions; "
+            "record them with actions, or choose 'potential+annealing'"
+        )
+    steps = sum(t.horizon for t in trajectories)
+    buffer = ShapedReplayBuffer(steps, model.observation_space, model.action_space, device=model.device, **shaping)
+    if model.replay_buffer.features is not None:  # type: ignore[union-attr]
+        _store_features(buffer, model)
+    for trajectory in trajectories:
+        states, actions = trajectory.observations[config.obs], trajectory.actions
+        assert actions is not None
+        for step, action in enumerate(actions):
+            last = np.array([step == len(actions) - 1])
+            buffer.add(states[step][None], states[step + 1][None], action[None], last.astype(np.float32), last, [{}])
+    return buffer

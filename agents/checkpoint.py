@@ -86,7 +86,9 @@ def _restore(model: SAC, state: dict[str, Any]) -> None:
     for name, optimizer in _optimizers(model).items():
         optimizer.load_state_dict(state["optimizers"][name])
     if state["log_ent_coef"] is not None:
-        model.log_ent_coef.data.copy_(state["log_ent_coef"])
+        model.log_ent_coef.data.copy_(  # type: ignore[union-attr]
+            state["log_ent_coef"]
+        )
     for name, value in state["counters"].items():
         setattr(model, name, value)
     model._last_obs = state["last_obs"].cpu().numpy()

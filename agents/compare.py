@@ -54,7 +54,7 @@ def main(arguments: list[str] | None = None) -> None:
             if unknown
             else "--seeds must be ≥ 1"
         )
-    groups = list(itertools.product(config.obs, config.method))
+    groups: list[Group] = list(itertools.product(config.obs, config.method))
     directories = {group: [_directory(config, group, seed) for seed in range(config.seeds)] for group in groups}
     _run_missing(config, directories)
     results = {group: [runs.read_result(d) for d in found] for group, found in directories.items()}
@@ -132,18 +132,24 @@ def _command(config: CompareConfig, group: Group, seed: int, directory: Path) ->
 def _table(results: dict[Group, list[dict[str, Any]]]) -> str:
     """Mean ± standard deviation, quartiles of the success rate [%] and steps, as the paper's table, in Markdown."""
     lines = [
-        "| observation | method | seeds | success rate, mean ± std [%] | Q1 / median / Q3 [%] | steps | environment steps | hours |",
+        "| observation | method | seeds | success rate [%], mean ± std | Q1 / median / Q3 | steps | environment steps | hours |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for (obs, method), rows in results.items():
         rate = 100 * np.array([r["success_rate"] for r in rows])
         steps = [r["mean_steps"] for r in rows if r["mean_steps"] is not None]
         q1, median, q3 = np.percentile(rate, [25, 50, 75])
-        lines.append(
-            f"| {obs} | {method} | {len(rows)} | {rate.mean():.1f} ± {rate.std():.1f} | {q1:.0f} / {median:.0f} / {q3:.0f} | "
-            f"{np.mean(steps) if steps else float('nan'):.1f} | {rows[0]['environment_steps']} | "
-            f"{sum(r['seconds'] for r in rows) / 3600:.2f} |"
-        )
+        cells = [
+            obs,
+            method,
+            len(rows),
+            f"{rate.mean():.1f} ± {rate.std():.1f}",
+            f"{q1:.0f} / {median:.0f} / {q3:.0f}",
+            f"{np.mean(steps):.1f}" if steps else "-",
+            max(r["environment_steps"] for r in rows),
+            f"{sum(r['seconds'] for r in rows) / 3600:.2f}",
+        ]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines) + "\n"
 
 

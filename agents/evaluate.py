@@ -5,10 +5,9 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import imageio
-import numpy as np
 import tyro
 
 from agents import runs
@@ -48,8 +47,9 @@ def main(arguments: list[str] | None = None) -> None:
         env.close()
         if config.video is not None:
             filmed = make_env(trained, render_mode="rgb_array")
+            writer: Any
             with imageio.get_writer(config.video, fps=20) as writer:
-                evaluate(policy, filmed, config.video_episodes, config.seed, on_frame=_append(writer))
+                evaluate(policy, filmed, config.video_episodes, config.seed, on_frame=writer.append_data)
             filmed.close()
     if config.json:
         print(json.dumps(result.to_dict()))
@@ -62,13 +62,6 @@ def main(arguments: list[str] | None = None) -> None:
     )
     if config.video is not None:
         print(f"wrote {config.video}")
-
-
-def _append(writer: "imageio.core.format.Format.Writer"):  # type: ignore[no-untyped-def]
-    def append(frame: np.ndarray) -> None:
-        writer.append_data(frame)
-
-    return append
 
 
 if __name__ == "__main__":

@@ -77,7 +77,8 @@ def evaluate(
     steps: list[int] = []
     for episode in range(episodes):
         observation, _ = env.reset(seed=seed + episode)
-        done, count, info = False, 0, {}
+        done, count = False, 0
+        info: dict[str, Any] = {}
         while not done:
             if on_frame is not None:
                 on_frame(env.render())  # type: ignore[arg-type]

@@ -24,7 +24,7 @@ class EncoderExtractor(BaseFeaturesExtractor):
     """
 
     def __init__(self, observation_space: gym.Space, encoder: str = "pointnet") -> None:
-        module = make_encoder(encoder, in_shape=observation_space.shape)
+        module: Any = make_encoder(encoder, in_shape=observation_space.shape)
         super().__init__(observation_space, features_dim=module.out_features)
         self.encoder = module
 
@@ -74,7 +74,8 @@ class SharedEncoderPolicy(SACPolicy):
         """
         try:
             for owner in (self.actor, self.critic_target):
-                owner.features_extractor.encoder.load_state_dict(encoder.state_dict())
+                extractor: Any = owner.features_extractor
+                extractor.encoder.load_state_dict(encoder.state_dict())
         except RuntimeError as error:
             raise ValueError(
                 f"the estimator's encoder does not fit this policy's: {str(error).splitlines()[-1]}"

@@ -139,13 +139,14 @@ def to_estimator(model: SAC, config: PretrainConfig) -> ValueEstimator:
         gamma=learner.gamma,
         goal_speed=learner.goal_speed,
     ).to(model.device)
-    actor = model.actor
+    actor: Any = model.actor
+    policy: Any = estimator.policy
     estimator.encoder.load_state_dict(actor.features_extractor.encoder.state_dict())
-    for target, source in zip(estimator.policy[:-1:2], actor.latent_pi[::2], strict=True):
+    for target, source in zip(policy[:-1:2], actor.latent_pi[::2], strict=True):
         target.load_state_dict(source.state_dict())
     with torch.no_grad():
-        estimator.policy[-1].weight.copy_(torch.cat([actor.mu.weight, actor.log_std.weight]))
-        estimator.policy[-1].bias.copy_(torch.cat([actor.mu.bias, actor.log_std.bias]))
+        policy[-1].weight.copy_(torch.cat([actor.mu.weight, actor.log_std.weight]))
+        policy[-1].bias.copy_(torch.cat([actor.mu.bias, actor.log_std.bias]))
     optimizer = torch.optim.Adam(estimator.value.parameters(), lr=1e-3)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, learner.value_steps)
     for _ in range(learner.value_steps):
@@ -174,8 +175,8 @@ def main(arguments: list[str] | None = None) -> None:
     out.with_suffix(".json").write_text(json.dumps(report, indent=2, default=str) + "\n")
     plot_calibration(calibration, out.with_suffix(".png"))
     print(
-        f"goal policy succeeds in {calibration.success_rate:.1%} of {config.episodes} episodes; rank correlation of the value "
-        f"with the steps that remain {calibration.rank_correlation:.2f}; largest error against γ^n up to 15 steps "
+        f"goal policy succeeds in {calibration.success_rate:.1%} of {config.episodes} episodes; rank correlation of the "
+        f"value with the steps that remain {calibration.rank_correlation:.2f}; largest error against γ^n up to 15 steps "
         f"{calibration.worst_error:.3f}"
     )
     print(f"wrote {out}, {out.with_suffix('.json').name}, {out.with_suffix('.png').name}")

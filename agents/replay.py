@@ -109,8 +109,8 @@ class ShapedReplayBuffer(ReplayBuffer):
             self._batch(*self._draw(batch_size - shown)),
             self.demonstrations._batch(*self.demonstrations._draw(shown)),
         )
-        joined = [None if a is None else torch.cat([a, b]) for a, b in zip(*parts, strict=True)]
-        return Batch(*joined)  # type: ignore[arg-type]
+        joined: list[Any] = [None if a is None else torch.cat([a, b]) for a, b in zip(*parts, strict=True)]  # type: ignore[list-item]
+        return Batch(*joined)
 
     def recompute_potentials(self, potential: PotentialFunction) -> None:
         """Replace Φ, and with it every cached potential."""

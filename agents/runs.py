@@ -56,8 +56,8 @@ def load_policy(path: Path, device: str = "cpu") -> tuple[BasePolicy, TrainConfi
     """Read the policy of a run; nothing in its files is executed, no simulation is built.
 
     Args:
-        path: Run directory (its final policy, else its best, else its last checkpoint), a checkpoint, or a `.pt` file in
-            a run directory.
+        path: Run directory (its final policy, else its best, else its last checkpoint), a checkpoint, or a `.pt` file
+            in a run directory.
         device: Where the weights go.
 
     Raises:

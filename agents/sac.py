@@ -120,8 +120,9 @@ class SAC(StockSAC):
 
     def _sample(self, features: Float[Tensor, "batch features"]) -> tuple[Tensor, Tensor]:
         """Return tanh-Gaussian actions (batch, action) and their log-probabilities (batch, 1)."""
-        latent = self.actor.latent_pi(features)
-        mean, log_std = self.actor.mu(latent), self.actor.log_std(latent).clamp(*LOG_STD_RANGE)
+        actor: Any = self.actor
+        latent = actor.latent_pi(features)
+        mean, log_std = actor.mu(latent), actor.log_std(latent).clamp(*LOG_STD_RANGE)
         noise = torch.randn_like(mean)
         actions = torch.tanh(mean + log_std.exp() * noise)
         gaussian = -0.5 * noise.square() - log_std - 0.5 * math.log(2 * math.pi)
@@ -129,7 +130,7 @@ class SAC(StockSAC):
         return actions, log_prob
 
     def _update_temperature(self, log_prob: Float[Tensor, "batch 1"]) -> Tensor:
-        if self.ent_coef_optimizer is None:
+        if self.ent_coef_optimizer is None or self.log_ent_coef is None:
             return self.ent_coef_tensor
         ent_coef = self.log_ent_coef.detach().exp()
         loss = -(self.log_ent_coef * (log_prob.detach() + self.target_entropy)).mean()
@@ -156,5 +157,6 @@ class SAC(StockSAC):
 
     @torch.no_grad()
     def _update_target(self) -> None:
-        online, target = list(self.critic.parameters()), list(self.critic_target.parameters())
+        online: list[Tensor] = list(self.critic.parameters())
+        target: list[Tensor] = list(self.critic_target.parameters())
         torch._foreach_lerp_(target, online, self.tau)

@@ -1,8 +1,14 @@
 """The world: pushing tasks in robosuite, their Gymnasium adapter, expert and demonstrations."""
 
 import logging
+import os
+import sys
 
 import gymnasium as gym
+
+# MuJoCo reads this when it is imported, and would otherwise ask for a display.
+if sys.platform == "linux":
+    os.environ.setdefault("MUJOCO_GL", "egl")
 
 # robosuite tells of optional packages on every import; a command that fails should end in one line.
 logging.getLogger("robosuite_logs").addFilter(lambda record: record.levelno >= logging.ERROR)

@@ -253,4 +253,7 @@ def make_push(task: str, obs: str = "state", perception: dict[str, Any] | None =
         kwargs.setdefault("goal_speed", 0.0)  # a cloud shows no velocity, so its goals have none
     env: gym.Env = PushEnv(task, **kwargs)
     wrapper = OBSERVATIONS[obs]
-    return env if wrapper is None else load_env_creator(wrapper)(env, **(perception or {}))
+    if wrapper is None:
+        return env
+    create: Any = load_env_creator(wrapper)
+    return create(env, **(perception or {}))

@@ -101,8 +101,8 @@ class PushPlane(ManipulationEnv):
         for name, (position, size) in boxes.items():
             arena.worldbody.append(_box(name, position, size))
         for name, view in CAMERAS.items():
-            position, quaternion = look_at(view["position"], view["target"])
-            arena.set_camera(name, position, quaternion, {"fovy": str(view["fovy"])})
+            eye, quaternion = look_at(view["position"], view["target"])
+            arena.set_camera(name, eye, quaternion, {"fovy": str(view["fovy"])})
         arena.worldbody.append(
             ET.Element(
                 "site",

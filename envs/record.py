@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import gymnasium as gym
 import numpy as np
@@ -88,7 +88,9 @@ def record(
         raise FileExistsError(f"{out}: exists already; choose another name or --overwrite")
     clouds = "pointcloud" in obs
     # Demonstrations end slow enough for every observation's threshold.
-    arguments = {"grids": grids} | ({"success_speed": SUCCESS_SPEEDS["state"]} if task == "push-slot" else {})
+    arguments: dict[str, Any] = {"grids": grids} | (
+        {"success_speed": SUCCESS_SPEEDS["state"]} if task == "push-slot" else {}
+    )
     env = make_push(task, obs="pointcloud" if clouds else "state", **arguments)
     trajectories: list[Trajectory] = []
     for episode in range(episodes):

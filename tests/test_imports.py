@@ -10,6 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("envs", "perception", "shaping", "agents")
+# Command lines that compose what lies to their right as well; a folder is one with all its modules.
+COMPOSITION_ROOTS = ("envs.record", "perception.visualize")
 SIMULATOR = {"mujoco", "robosuite"}
 FORBIDDEN = {
     "envs": {"torch", "torch_geometric", "stable_baselines3", "open3d", "perception", "shaping", "agents"},
@@ -19,14 +21,30 @@ FORBIDDEN = {
 }
 
 
-def imported_modules(source: str) -> Iterator[tuple[int, str]]:
-    """Yield the line and top-level name of every absolute import, those inside functions included."""
+def imported_names(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and full name of every absolute import, those inside functions included."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield node.lineno, alias.name.partition(".")[0]
+                yield node.lineno, alias.name
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            yield node.lineno, node.module.partition(".")[0]
+            for alias in node.names:
+                yield node.lineno, f"{node.module}.{alias.name}"
+
+
+def imported_modules(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and top-level name of every absolute import."""
+    for line, name in imported_names(source):
+        yield line, name.partition(".")[0]
+
+
+def composition_root(name: str) -> str | None:
+    """Name the composition root that a dotted name belongs to."""
+    return next((root for root in COMPOSITION_ROOTS if f"{name}.".startswith(f"{root}.")), None)
+
+
+def module_name(file: Path) -> str:
+    return ".".join(file.relative_to(ROOT).with_suffix("").parts)
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -37,9 +55,20 @@ def test_no_import_against_the_flow(package):
         f"{file.relative_to(ROOT)}:{line} imports {module}"
         for file in files
         for line, module in imported_modules(file.read_text())
-        if module in FORBIDDEN[package]
+        if module in FORBIDDEN[package] and not (module in PACKAGES and composition_root(module_name(file)))
     ]
     assert not wrong, f"against envs → perception → shaping → agents: {wrong}"
+
+
+def test_nobody_imports_a_composition_root():
+    wrong = [
+        f"{file.relative_to(ROOT)}:{line} imports {name}"
+        for package in PACKAGES
+        for file in sorted((ROOT / package).rglob("*.py"))
+        for line, name in imported_names(file.read_text())
+        if composition_root(name) not in (None, composition_root(module_name(file)))
+    ]
+    assert not wrong, f"composition roots are run, not imported: {wrong}"
 
 
 def test_imports_inside_functions_are_seen():

@@ -13,7 +13,7 @@ import tyro
 import assets
 import envs  # noqa: F401 (chooses how to render before MuJoCo is imported)
 from envs.demonstrations import Trajectory, load_demonstrations
-from envs.geometry import SLOT
+from envs.geometry import GRIDS, SLOT
 from perception.visualize.clouds import check_display, show_clouds, write_cloud
 from perception.visualize.film import Film, film_suffix, write_film
 from perception.visualize.heatmap import draw_heatmap
@@ -23,6 +23,7 @@ from perception.visualize.scene import Scene, View, replay
 from shaping.potential import Potential
 from shaping.value import ValueEstimator
 
+GAMMA = 0.99  # discount of the task [1 per step]
 IN_SLOT = 0.05  # from the puck in the slot to the pusher that brought it there [m]
 
 
@@ -91,14 +92,14 @@ def visualize(config: VisualizeConfig) -> list[Path]:
     points, colors = (np.concatenate(part) for part in zip(*surroundings, strict=True))
     write_cloud(out["cloud.ply"], np.concatenate([view.cloud for view in views]))
     write_cloud(out["scene.ply"], points, colors)
-    scene.env.reset(options={"puck": goal, "end_effector": goal + [IN_SLOT, 0.0]})
+    scene.env.reset(options={"puck": goal, "end_effector": goal + np.array([IN_SLOT, 0.0])})
     draw_panel([*views, *look(scene, "puck in the slot")]).savefig(out["panel.png"])
 
     if potentials:
         print(f"evaluating the potential of {' and '.join(potentials)} over the table")
         success_distance = scene.base.robosuite.success_distance
         maps = [survey(phi, starts[name], puck, tip, SLOT, success_distance) for name, phi in potentials.items()]
-        draw_heatmap(maps, SLOT).savefig(out["potential.png"])
+        draw_heatmap(maps, SLOT, GRIDS[: config.grids]).savefig(out["potential.png"])
     if trajectories:
         write_film(out[film], frames(scene, trajectories[0], potentials))
     scene.close()
@@ -135,7 +136,7 @@ def load_potentials(config: VisualizeConfig) -> tuple[list[Trajectory], dict[str
             print(f"left out {reason}")
             continue
         observations = [trajectory.observations[name] for trajectory in trajectories]
-        potentials[name] = Potential(estimator, observations, combine=config.combine, radius=config.radius)
+        potentials[name] = Potential(estimator, observations, gamma=GAMMA, combine=config.combine, radius=config.radius)
     if not potentials:
         print("no estimator: no potential; give --estimator")
     return trajectories, potentials
@@ -148,15 +149,18 @@ def look(scene: Scene, title: str) -> list[View]:
 
 def frames(scene: Scene, trajectory: Trajectory, potentials: dict[str, Potential]) -> Iterator[np.ndarray]:
     """Draw the frames of a demonstration, with the curves of the first potential."""
-    lines = {"V_d": 0.99 ** np.arange(trajectory.horizon, -1, -1)}
+    title, lines = "value of the demonstration", {"V_d": GAMMA ** np.arange(trajectory.horizon, -1, -1)}
     for name, potential in list(potentials.items())[:1]:
-        lines = curves(potential, trajectory.observations[name])
+        title, lines = (
+            f"potential of {name} observations ({potential.combine})",
+            curves(potential, trajectory.observations[name]),
+        )
     camera = scene.cameras[0]
     film, apart = None, []
     for step, distance in enumerate(replay(scene, trajectory)):
         apart.append(distance)
         rgb = scene.rgb(camera)
-        film = film or Film(lines, (rgb.shape[1], rgb.shape[0]))
+        film = film or Film(title, lines, (rgb.shape[1], rgb.shape[0]))
         yield film.frame(step, rgb, scene.pixels(camera))
         if step % 25 == 0 or step == trajectory.horizon:
             print(f"filmed step {step} of {trajectory.horizon}")

@@ -3,6 +3,7 @@
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -60,7 +61,7 @@ def show_clouds(
     window.destroy_window()
 
 
-def _cloud(points: np.ndarray, colors: np.ndarray | None):  # noqa: ANN202 (Open3D is imported on use)
+def _cloud(points: np.ndarray, colors: np.ndarray | None) -> Any:
     o3d = open3d()
     cloud = o3d.geometry.PointCloud(o3d.utility.Vector3dVector(np.ascontiguousarray(points, dtype=np.float64)))
     if colors is not None:

@@ -1,16 +1,20 @@
 """From image to points: what a camera sees, drawn."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FormatStrFormatter, MaxNLocator
+from mpl_toolkits.mplot3d import Axes3D
 
 from perception.visualize.scene import View
 
+HALF_BOX = (0.04, 0.04, 0.02)  # at least, around the sampled points [m]
+DEPTH_QUANTILES = (0.02, 0.75)  # spread the colours over the table rather than the room behind it
 POINT_COLOR = "#ff2fa0"
-POINTS_STYLE = {"s": 9, "c": POINT_COLOR, "edgecolors": "white", "linewidths": 0.4}
+POINTS_STYLE: dict[str, Any] = {"s": 9, "c": POINT_COLOR, "edgecolors": "white", "linewidths": 0.4}
 
 
 def draw_panel(views: Sequence[View]) -> Figure:
@@ -21,8 +25,9 @@ def draw_panel(views: Sequence[View]) -> Figure:
         cloud = figure.add_subplot(len(views), 4, 4 * row + 4, projection="3d")
         draw_rgb(rgb, view)
         rgb.set_title(view.title)
-        shown = depth.imshow(view.depth, cmap="viridis_r", interpolation="nearest")
-        figure.colorbar(shown, ax=depth, label="depth [m]", shrink=0.85)
+        low, high = np.quantile(view.depth, DEPTH_QUANTILES)
+        shown = depth.imshow(view.depth, cmap="viridis_r", interpolation="nearest", vmin=low, vmax=high)
+        figure.colorbar(shown, ax=depth, label="depth [m]", shrink=0.85, extend="both")
         depth.set_title(f"depth, {view.depth.shape[1]} × {view.depth.shape[0]}")
         mask.imshow(view.mask, cmap="gray", interpolation="nearest", vmin=0, vmax=1)
         mask.set_title(f"mask, {view.mask.shape[1]} × {view.mask.shape[0]}: {view.mask.sum()} pixels")
@@ -41,17 +46,21 @@ def draw_rgb(axes: Axes, view: View) -> None:
     axes.set_yticks([])
 
 
-def draw_cloud(axes: Axes, view: View) -> None:
+def draw_cloud(axes: Axes3D, view: View) -> None:
     """Draw cloud and sampled points in the world, with one scale for all axes, seen from the cameras' side."""
-    axes.scatter(*view.cloud.T, s=4, c="0.55", alpha=0.5, linewidths=0, label=f"cloud, {len(view.cloud)} points")
+    axes.scatter(*view.cloud.T, s=9, c="0.35", depthshade=False, linewidths=0, label=f"cloud, {len(view.cloud)} points")
     distinct = len(np.unique(view.points, axis=0))
-    axes.scatter(*view.points.T, s=22, c=POINT_COLOR, depthshade=False, label=f"sampled, {distinct} points")
-    axes.set_aspect("equal")  # after the data, whose limits it fits
+    axes.scatter(*view.points.T, s=26, c=POINT_COLOR, depthshade=False, label=f"sampled, {distinct} points")
+    half = np.maximum(np.ptp(view.points, axis=0) / 2, HALF_BOX)
+    middle = (view.points.max(axis=0) + view.points.min(axis=0)) / 2
+    axes.set(**{f"{name}lim": limits for name, *limits in zip("xyz", middle - half, middle + half, strict=True)})
+    axes.set_box_aspect(half, zoom=0.85)
     for axis, name in ((axes.xaxis, "x"), (axes.yaxis, "y"), (axes.zaxis, "z")):
-        axis.set_major_locator(MaxNLocator(3))
+        axis.set_major_locator(MaxNLocator(4))
         axis.set_major_formatter(FormatStrFormatter("%.2f"))
         axis.set_label_text(f"{name} [m]")
         axis.set_tick_params(labelsize=7, pad=0)
+        axis.labelpad = 0
     axes.view_init(elev=40, azim=20)
     axes.legend(loc="upper left", fontsize=8)
     axes.set_title("world frame")

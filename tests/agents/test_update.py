@@ -1,0 +1,185 @@
+"""The written-out gradient step is Stable-Baselines3's, and autograd's where the paper departs from it."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from stable_baselines3 import SAC as StockSAC
+from stable_baselines3.common.buffers import ReplayBuffer
+from stable_baselines3.common.logger import Logger
+from stable_baselines3.common.type_aliases import ReplayBufferSamples
+from torch import nn
+
+from agents.features import EncoderExtractor, SharedEncoderPolicy
+from agents.replay import Batch
+from agents.sac import SAC
+from agents.update import Update, is_supported
+
+SHAPES = {"state": (8,), "pointnet": (20, 4)}
+PAPER = {"target_bounds": (-0.1, 0.1), "entropy_in_target": False, "annealing_steps": 100}
+
+
+class Walk(gym.Env):
+    """Random observations of some shape."""
+
+    action_space = gym.spaces.Box(-1, 1, (2,), np.float32)
+
+    def __init__(self, shape: tuple[int, ...] = (8,)):
+        self.observation_space = gym.spaces.Box(-1, 1, shape, np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        return self.observation_space.sample(), {}
+
+    def step(self, action):
+        return self.observation_space.sample(), 0.0, False, False, {}
+
+
+class GivenBatches(ReplayBuffer):
+    """Returns the batches that it is given, in order."""
+
+    batches: list[Batch]
+
+    def sample(self, batch_size, env=None):
+        return ReplayBufferSamples(*self.batches.pop(0)[:5])
+
+
+def make_batches(count: int, shape: tuple[int, ...] = (8,), size: int = 64) -> list[Batch]:
+    draw = torch.Generator().manual_seed(1)
+
+    def uniform(*shape: int) -> torch.Tensor:
+        return torch.rand(size, *shape, generator=draw) * 0.4 - 0.2
+
+    return [
+        Batch(uniform(*shape), 5 * uniform(2), uniform(*shape), (uniform(1) > 0.1).float(), uniform(1))
+        for _ in range(count)
+    ]
+
+
+def make_agent(encoder: str = "state", *, seed: int = 0, net_arch=(32, 24), policy_kwargs=None, **kwargs) -> SAC:
+    extractor = {
+        "features_extractor_class": EncoderExtractor,
+        "features_extractor_kwargs": {"encoder": encoder},
+        "net_arch": list(net_arch),
+    }
+    policy_kwargs = extractor | (policy_kwargs or {})
+    agent = SAC(
+        SharedEncoderPolicy, Walk(SHAPES[encoder]), policy_kwargs=policy_kwargs, seed=seed, buffer_size=10, **kwargs
+    )
+    agent.num_timesteps = 50  # halfway through annealing
+    return agent
+
+
+def weights(agent: StockSAC) -> dict[str, torch.Tensor]:
+    found = dict(agent.policy.state_dict())
+    if agent.ent_coef_optimizer is not None:
+        found["log_ent_coef"] = agent.log_ent_coef.detach()
+    for name in ("actor", "critic"):
+        states = getattr(agent, name).optimizer.state_dict()["state"]
+        found |= {f"{name} {index} {key}": value for index, state in states.items() for key, value in state.items()}
+    return {name: value.clone() for name, value in found.items()}
+
+
+def assert_close(found: dict, expected: dict, tolerance: float) -> None:
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        assert (found[name] - value).abs().max() <= tolerance, name
+
+
+@pytest.mark.parametrize("ent_coef", ["auto_0.1", 0.2])
+@pytest.mark.parametrize("steps", [1, 5])
+def test_updates_are_stable_baselines3s(ent_coef, steps):
+    common = {"env": Walk(), "ent_coef": ent_coef, "policy_kwargs": {"net_arch": [64, 64]}, "buffer_size": 10, "seed": 3}
+    stock = StockSAC("MlpPolicy", replay_buffer_class=GivenBatches, **common)
+    stock.set_logger(Logger(None, []))
+    agent = SAC("MlpPolicy", **common)
+    assert_close(weights(agent), weights(stock), 0)
+    start = weights(agent)
+
+    batches = make_batches(steps)
+    stock.replay_buffer.batches = list(batches)
+    torch.manual_seed(5)
+    stock.train(steps, 64)
+    torch.manual_seed(5)
+    update = Update(agent)
+    for batch in batches:
+        update(batch)
+
+    assert_close(weights(agent), weights(stock), 1e-5)
+    moved = [name for name, value in weights(agent).items() if name not in start or (value != start[name]).any()]
+    assert len(moved) == len(weights(agent)), "every parameter is trained"
+
+
+CASES = {
+    "states": ("state", {}),
+    "clipped targets, no entropy in them, annealed": ("state", PAPER),
+    "trained encoder": ("pointnet", PAPER),
+    "frozen encoder": ("pointnet", {"policy_kwargs": {"frozen": True}}),
+    "one hidden layer": ("state", {"net_arch": (16,)}),
+    "three hidden layers, three critics": ("state", {"net_arch": (80, 16, 24), "policy_kwargs": {"n_critics": 3}}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_updates_are_autograds(case):
+    encoder, kwargs = CASES[case]
+    agents = [make_agent(encoder, **kwargs) for _ in range(2)]
+    for agent in agents:  # one of the two standard deviations beyond its clamp for some rows
+        with torch.no_grad():
+            agent.actor.log_std.bias[0] = 1.98
+    logs = []
+    for agent, step in zip(agents, (agents[0].update, Update(agents[1])), strict=True):
+        torch.manual_seed(5)
+        logs.append([step(batch) for batch in make_batches(3, SHAPES[encoder])])
+    assert_close(weights(agents[1]), weights(agents[0]), 1e-5)
+    for expected, found in zip(*logs, strict=True):
+        assert_close(found, expected, 1e-5)
+
+
+def test_stored_features_replace_the_encoder():
+    agents = [make_agent("pointnet", policy_kwargs={"frozen": True}) for _ in range(2)]
+    batches = make_batches(2, SHAPES["pointnet"])
+    with torch.no_grad():
+        encode = agents[0].actor.features_extractor
+        stored = [
+            b._replace(features=encode(b.observations), next_features=encode(b.next_observations)) for b in batches
+        ]
+    for agent, given in zip(agents, (batches, stored), strict=True):
+        torch.manual_seed(5)
+        update = Update(agent)
+        for batch in given:
+            update(batch)
+    assert_close(weights(agents[1]), weights(agents[0]), 1e-6)
+
+
+@pytest.mark.parametrize("encoder", SHAPES)
+def test_fifty_updates_stay_with_autograd(encoder):
+    agents = [make_agent(encoder, **PAPER) for _ in range(2)]
+    for agent, step in zip(agents, (agents[0].update, Update(agents[1])), strict=True):
+        torch.manual_seed(5)
+        for batch in make_batches(50, SHAPES[encoder]):
+            step(batch)
+    assert_close(weights(agents[1]), weights(agents[0]), 1e-4)
+
+
+@pytest.mark.parametrize("encoder", SHAPES)
+def test_continuing_from_a_file_changes_nothing(encoder, tmp_path):
+    batches = make_batches(6, SHAPES[encoder])
+    agent = make_agent(encoder, **PAPER)
+    update = Update(agent)
+    torch.manual_seed(5)
+    for batch in batches[:3]:
+        update(batch)
+    agent.save(tmp_path / "agent.zip")
+    loaded = SAC.load(tmp_path / "agent.zip", Walk(SHAPES[encoder]))
+    for each in (agent, loaded):
+        torch.manual_seed(6)
+        update = Update(each)
+        for batch in batches[3:]:
+            update(batch)
+    assert_close(weights(loaded), weights(agent), 0)
+
+
+def test_other_networks_are_left_to_autograd():
+    assert is_supported(make_agent())
+    assert not is_supported(make_agent(policy_kwargs={"activation_fn": nn.Tanh}))
+    assert not is_supported(make_agent(net_arch=()))
