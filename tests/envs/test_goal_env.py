@@ -1,0 +1,205 @@
+"""Gymnasium's contract: spaces, seeding, rewards, ends of episodes."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from stable_baselines3.common.env_checker import check_env as check_env_sb3
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+import envs  # noqa: F401 (registers the tasks)
+from envs.expert import Expert
+from envs.geometry import GRID_HALF_SIZE, GRIDS, SLOT
+from envs.goal_env import PushEnv
+
+ROOT = Path(__file__).parents[2]
+IDS = ("PushSlot-v0", "PushPlane-v0")
+
+
+@pytest.fixture(scope="module")
+def slot():
+    env = PushEnv("push-slot", grids=3, success_speed=0.02)
+    yield env
+    env.close()
+
+
+def play(env, seed, grid=0):
+    """Let the expert finish an episode; return rewards, ends and infos by step."""
+    env.reset(seed=seed, options={"grid": grid})
+    expert, rows = Expert(env.puck_position), []
+    while True:
+        rows.append(env.step(expert.act(env.puck_position, env.end_effector_position))[1:])
+        if rows[-1][1] or rows[-1][2]:
+            return [list(column) for column in zip(*rows, strict=True)]
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_gymnasium_checks_the_environment(name):
+    env = gym.make(name)
+    check_env(env.unwrapped, skip_render_check=True)
+    env.close()
+
+
+@pytest.mark.xfail(reason="SB3 demands a Dict observation of whatever has a compute_reward", strict=True)
+@pytest.mark.parametrize("name", IDS)
+def test_stable_baselines_checks_the_environment(name):
+    env = gym.make(name)
+    check_env_sb3(env, warn=True)
+    env.close()
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_random_observations_stay_in_the_space(name):
+    env = gym.make(name)
+    env.action_space.seed(0)
+    for episode in range(3):
+        env.reset(seed=episode)
+        for _ in range(50):
+            observation = env.step(env.action_space.sample())[0]
+            assert env.observation_space.contains(observation)
+    env.close()
+
+
+def test_state_is_what_it_says(slot):
+    """Displacements are differences of positions, velocities their derivatives."""
+    slot.reset(seed=0, options={"puck": [0.0, 0.2], "end_effector": [-0.05, 0.2]})
+    before = slot._observation()
+    for _ in range(6):
+        before = slot._observation()
+        observation, *_ = slot.step(np.array([0.3, 0.0]))
+    puck, tip = slot.puck_position[:2], slot.end_effector_position[:2]
+    np.testing.assert_allclose(observation[:2], puck - tip, atol=1e-6)
+    np.testing.assert_allclose(observation[4:6], puck - slot.goal_position, atol=1e-6)
+    assert observation[6] > 0.1  # the puck is being pushed
+    np.testing.assert_allclose(observation[6:8], (observation - before)[4:6] / 0.05, atol=0.02)
+    np.testing.assert_allclose(observation[2:4], (observation - before)[:2] / 0.05, atol=0.02)
+
+
+def test_reward_equals_compute_reward_and_ends_with_success():
+    env = PushEnv("push-slot", success_speed=0.02)
+    rewards, terminated, truncated, infos = play(env, seed=3)
+    achieved, desired = (np.array([info[k] for info in infos]) for k in ("achieved_goal", "desired_goal"))
+    np.testing.assert_array_equal(env.compute_reward(achieved, desired, infos), rewards)
+    assert rewards == [0.0] * (len(rewards) - 1) + [1.0]
+    assert [info["is_success"] for info in infos] == terminated == [bool(reward) for reward in rewards]
+    assert not any(truncated)
+    # the horizon truncates; a success in the last step is no truncation
+    steps = len(rewards)
+    for horizon, last in ((steps, (True, False)), (steps - 1, (False, True))):
+        env.horizon = horizon
+        _, terminated, truncated, _ = play(env, seed=3)
+        assert (terminated[-1], truncated[-1]) == last
+        assert len(terminated) == horizon
+
+
+def test_compute_reward_threshold(slot):
+    rng = np.random.default_rng(0)
+    achieved = rng.uniform(-0.04, 0.04, (1000, 4))
+    goal = np.array([*SLOT.goal, 0.0, 0.0])
+    expected = (np.hypot(*achieved[:, :2].T) < 0.02) & (np.hypot(*achieved[:, 2:].T) < 0.02)
+    np.testing.assert_array_equal(slot.compute_reward(achieved, goal, {}), expected)
+    assert 0.01 < expected.mean() < 0.5
+
+
+def test_success_speed_by_observation():
+    assert gym.make("PushSlot-v0").unwrapped.robosuite.success_speed == 0.02
+    assert gym.make("PushPlane-v0").unwrapped.robosuite.success_speed == 0.1
+
+
+def test_same_seed_same_episode(slot):
+    np.random.seed(5)  # noqa: NPY002 (the global state is what is tested)
+    state = np.random.get_state()[1].copy()  # noqa: NPY002
+    first, _ = slot.reset(seed=7)
+    steps = [slot.step(np.array([0.5, -0.2]))[0] for _ in range(5)]
+    np.testing.assert_array_equal(slot.reset(seed=7)[0], first)
+    for step in steps:
+        np.testing.assert_array_equal(slot.step(np.array([0.5, -0.2]))[0], step)
+    assert not np.array_equal(slot.reset(seed=8)[0], first)
+    np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
+
+
+def test_two_processes_reset_alike():
+    script = (
+        "import envs, gymnasium as gym, numpy as np; e = gym.make('PushSlot-v0', grids=3);"
+        "rows = [e.reset(seed=7)[0]] + [e.reset()[0] for _ in range(4)]; print(np.array(rows).tobytes().hex())"
+    )
+    processes = [
+        subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    results = [process.communicate(timeout=300) for process in processes]
+    assert all(process.returncode == 0 for process in processes), results
+    (first, errors), (second, _) = results
+    assert first == second and len(bytes.fromhex(first.decode())) == 5 * 8 * 4
+    assert errors == b""  # neither notices nor "Exception ignored in"
+
+
+def test_distinct_starts_use_every_grid(slot):
+    slot.reset(seed=0)
+    pucks = np.array([slot.reset()[1]["achieved_goal"][:2] for _ in range(100)])
+    assert len(np.unique(pucks, axis=0)) == 100
+    grid = np.argmin(np.linalg.norm(pucks[:, None] - GRIDS, axis=-1), axis=1)
+    assert np.bincount(grid, minlength=3).min() > 10
+
+
+@pytest.mark.parametrize(("first", "second"), [(0, 1), (1, 2), (2, 0)])
+def test_reset_leaves_nothing_of_the_episode_before(slot, first, second):
+    slot.reset(seed=first, options={"grid": first})
+    tip, puck = slot.end_effector_position[:2], slot.puck_position[:2]
+    for _ in range(8):
+        slot.step((puck - tip) / np.linalg.norm(puck - tip))  # hit the puck
+    assert np.abs(slot.data.qvel).max() > 0.1
+    observation, info = slot.reset(options={"grid": second})
+    assert np.all(np.abs(slot.puck_position[:2] - GRIDS[second]) <= GRID_HALF_SIZE + 1e-9)
+    np.testing.assert_array_equal(slot.data.qvel, 0.0)
+    np.testing.assert_array_equal(observation[[2, 3, 6, 7]], 0.0)
+    np.testing.assert_array_equal(info["achieved_goal"][2:], 0.0)
+    # at rest also means that nothing moves by itself
+    start = slot.puck_position
+    slot.step(np.zeros(2))
+    np.testing.assert_allclose(slot.puck_position, start, atol=5e-4)
+
+
+def test_given_start(slot):
+    start = {"puck": [0.1, 0.2], "end_effector": [0.0, 0.2], "goal": [0.05, 0.1, 0.01, 0.0]}
+    _, info = slot.reset(options=start)
+    np.testing.assert_allclose(info["achieved_goal"], [0.1, 0.2, 0, 0])
+    np.testing.assert_allclose(info["desired_goal"], start["goal"])
+    np.testing.assert_allclose(slot.end_effector_position[:2], start["end_effector"], atol=1e-4)
+
+
+def test_bad_input_is_named(slot):
+    with pytest.raises(ValueError, match="unknown reset options \\['gird'\\]"):
+        slot.reset(options={"gird": 1})
+    slot.reset(seed=0)
+    for action in ([np.nan, 0.0], [0.0], [0.0, 0.0, 0.0]):
+        with pytest.raises(ValueError, match="2 finite numbers"):
+            slot.step(np.array(action))
+    with pytest.raises(ValueError, match="push-slot, push-plane"):
+        PushEnv("push-sloth")
+    with pytest.raises(ValueError, match="state, pointcloud"):
+        gym.make("PushSlot-v0", obs="rgb")
+    with pytest.raises(ValueError, match="horizon is 0"):
+        PushEnv(horizon=0)
+
+
+def test_attributes_reach_the_base_environment():
+    """Through Monitor and a vectorised environment too (set_attr would stop at the outermost wrapper)."""
+    vectorised = DummyVecEnv([lambda: Monitor(gym.make("PushSlot-v0"))])
+    vectorised.env_method("set_wrapper_attr", "horizon", 2)
+    assert vectorised.envs[0].unwrapped.horizon == 2
+    vectorised.reset()
+    assert [vectorised.step(np.zeros((1, 2)))[2][0] for _ in range(2)] == [False, True]
+    vectorised.close()
+
+
+def test_close_twice():
+    env = gym.make("PushPlane-v0")
+    env.reset(seed=0)
+    env.close()
+    env.close()
