@@ -13,7 +13,7 @@ import tyro
 import assets
 import envs  # noqa: F401 (chooses how to render before MuJoCo is imported)
 from envs.demonstrations import Trajectory, load_demonstrations
-from envs.geometry import GRIDS, SLOT
+from envs.geometry import GRIDS, RIM, SLOT
 from perception.visualize.clouds import check_display, show_clouds, write_cloud
 from perception.visualize.film import Film, film_suffix, write_film
 from perception.visualize.heatmap import draw_heatmap
@@ -98,8 +98,9 @@ def visualize(config: VisualizeConfig) -> list[Path]:
     if potentials:
         print(f"evaluating the potential of {' and '.join(potentials)} over the table")
         success_distance = scene.base.robosuite.success_distance
-        maps = [survey(phi, starts[name], puck, tip, SLOT, success_distance) for name, phi in potentials.items()]
-        draw_heatmap(maps, SLOT, GRIDS[: config.grids]).savefig(out["potential.png"])
+        walls = [*SLOT.walls().values(), *RIM.values()]
+        maps = [survey(phi, starts[name], puck, tip, goal, walls, success_distance) for name, phi in potentials.items()]
+        draw_heatmap(maps, walls, GRIDS[: config.grids]).savefig(out["potential.png"])
     if trajectories:
         write_film(out[film], frames(scene, trajectories[0], potentials))
     scene.close()

@@ -1,6 +1,6 @@
 """Φ over the table, drawn as the overhead camera sees it: the robot on top, y to the right."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from jaxtyping import Float
@@ -8,41 +8,42 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Rectangle
 
-from envs.geometry import GRID_HALF_SIZE, PUCK_RADIUS, SlotGeometry
-from perception.visualize.landscape import STEP, Landscape
+from envs.geometry import GRID_HALF_SIZE, PUCK_RADIUS, TABLE_SIZE
+from perception.visualize.landscape import STEP, Landscape, Wall
 
 START_COLOR, CHOSEN_COLOR, BLOCKED_COLOR = "#1fb53a", "#ff2fa0", "#c5d6e8"
 
 
-def draw_heatmap(landscapes: Sequence[Landscape], slot: SlotGeometry, grids: Float[np.ndarray, "grids 2"]) -> Figure:
+def draw_heatmap(landscapes: Sequence[Landscape], walls: Iterable[Wall], grids: Float[np.ndarray, "grids 2"]) -> Figure:
     """Draw Φ, the walls, and the demonstrated states from purple to yellow by their V_d ⊕ Ṽ_g from the start (green).
 
     The state that Φ(start) chose is marked in pink; those outside Δ(start) are small. Where the puck would be inside a
     wall there is no Φ. The active reset grids, given by their centres [m], are dashed.
     """
+    walls = list(walls)
     figure = Figure(figsize=(9.5 * len(landscapes), 5.2), layout="constrained", dpi=110)
     for axes, landscape in zip(figure.subplots(1, len(landscapes), squeeze=False)[0], landscapes, strict=True):
-        _draw(figure, axes, landscape, slot)
+        _draw(figure, axes, landscape, walls)
         for x, y in grids:
             corner, side = (y - GRID_HALF_SIZE, x - GRID_HALF_SIZE), 2 * GRID_HALF_SIZE
             axes.add_patch(Rectangle(corner, side, side, fill=False, edgecolor="white", ls="--", zorder=2))
     return figure
 
 
-def _draw(figure: Figure, axes: Axes, landscape: Landscape, slot: SlotGeometry) -> None:
+def _draw(figure: Figure, axes: Axes, landscape: Landscape, walls: Iterable[Wall]) -> None:
     x, y, half = landscape.x, landscape.y, STEP / 2
     extent = (y[0] - half, y[-1] + half, x[-1] + half, x[0] - half)
     shown = axes.imshow(landscape.potential, cmap="Greys_r", extent=extent, interpolation="nearest", vmin=0)
     axes.set_facecolor(BLOCKED_COLOR)
     figure.colorbar(shown, ax=axes, label="Φ", shrink=0.9, pad=0.01)
-    for center, size in slot.walls().values():
+    for center, size in walls:
         corner = center[1] - size[1], center[0] - size[0]
         axes.add_patch(Rectangle(corner, 2 * size[1], 2 * size[0], facecolor="#5b7fa8", edgecolor="black", zorder=2))
     sizes = [26 if near else 7 for near in landscape.in_range]
     ahead, left = landscape.states.T
     dots = axes.scatter(left, ahead, s=sizes, c=landscape.scores, cmap="viridis", zorder=3)
     figure.colorbar(dots, ax=axes, label="V_d ⊕ Ṽ_g of demonstrated states", shrink=0.9, pad=0.01)
-    axes.plot(*slot.goal[::-1], "x", color="#d62728", ms=9, mew=2, label="goal", zorder=4)
+    axes.plot(*landscape.goal[::-1], "x", color="#d62728", ms=9, mew=2, label="goal", zorder=4)
     axes.add_patch(
         Circle(tuple(landscape.start[::-1]), PUCK_RADIUS, fill=False, edgecolor=START_COLOR, lw=2.5, zorder=4)
     )
@@ -51,9 +52,11 @@ def _draw(figure: Figure, axes: Axes, landscape: Landscape, slot: SlotGeometry) 
     if landscape.chosen is not None:
         at = landscape.states[landscape.chosen][::-1]
         axes.plot(*at, "o", color=CHOSEN_COLOR, ms=9, mec="white", label="chosen state", zorder=6)
+    axes.set_xlim(-TABLE_SIZE[1] / 2, TABLE_SIZE[1] / 2)
+    axes.set_ylim(TABLE_SIZE[0] / 2, -TABLE_SIZE[0] / 2)
     axes.set_aspect("equal")
     axes.set_xlabel("puck y [m]")
     axes.set_ylabel("puck x [m]")
     axes.set_title(f"Φ over the table: {landscape.title}")
     axes.plot([], [], "s", color=BLOCKED_COLOR, ms=9, label="puck inside a wall")
-    axes.legend(loc="lower right", fontsize=8)
+    axes.legend(loc="lower right", fontsize=8, borderaxespad=2.5)

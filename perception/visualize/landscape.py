@@ -1,13 +1,15 @@
 """Φ over the table, computed: the numbers of the paper's heat map (figures heatmap_push)."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from envs.geometry import PUCK_RADIUS, TABLE_SIZE, SlotGeometry
+from envs.geometry import PUCK_RADIUS, TABLE_SIZE
 from shaping.potential import Potential
 
+Wall = tuple[Sequence[float], Sequence[float]]  # centre, world frame, and half sizes [m]
 STEP = 0.01  # between puck positions [m]
 
 
@@ -22,6 +24,7 @@ class Landscape:
         potential: Φ; NaN where the puck would be inside a wall.
         start: Puck at the start.
         end_effector: Tip of the pusher at the start.
+        goal: Where the puck should go.
         states: Demonstrated puck positions.
         scores: V_d ⊕ Ṽ_g of each state, seen from the start.
         in_range: States in Δ(start).
@@ -34,6 +37,7 @@ class Landscape:
     potential: Float[np.ndarray, "nx ny"]
     start: Float[np.ndarray, "2"]
     end_effector: Float[np.ndarray, "2"]
+    goal: Float[np.ndarray, "2"]
     states: Float[np.ndarray, "states 2"]
     scores: Float[np.ndarray, " states"]
     in_range: Bool[np.ndarray, " states"]
@@ -45,7 +49,8 @@ def survey(
     observation: Float[np.ndarray, "..."],
     puck: Float[np.ndarray, "2"],
     end_effector: Float[np.ndarray, "2"],
-    slot: SlotGeometry,
+    goal: Float[np.ndarray, "2"],
+    walls: Iterable[Wall],
     success_distance: float,
 ) -> Landscape:
     """Evaluate Φ with the puck at rest anywhere on the table and the arm as far from it as at the start.
@@ -58,7 +63,8 @@ def survey(
         observation: The start, everything at rest.
         puck: Puck at the start, world frame [m].
         end_effector: Tip of the pusher at the start, world frame [m].
-        slot: Walls and goal.
+        goal: Centre of the goal set, world frame [m].
+        walls: What the puck cannot pass.
         success_distance: From the goal, within which the puck is in the goal set [m].
     """
     goals, demonstrated = potential.goals, potential.demonstrated
@@ -67,9 +73,9 @@ def survey(
     positions = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
     shift = np.zeros((len(positions), goals.goal_dim), dtype=np.float32)
     shift[:, :2] = puck - positions
-    success = np.hypot(*(positions - slot.goal).T) < success_distance
+    success = np.hypot(*(positions - goal).T) < success_distance
     phi = potential(goals.substitute(observation[None], shift)[0], success).astype(float)
-    phi[overlaps_wall(positions, slot)] = np.nan
+    phi[overlaps_wall(positions, walls)] = np.nan
     explained = potential.explain(observation)
     reached, value = (np.concatenate(explained[key]) for key in ("V_d", "V_g"))
     chosen = explained["chosen"]
@@ -80,6 +86,7 @@ def survey(
         potential=phi.reshape(len(x), len(y)),
         start=puck,
         end_effector=end_effector,
+        goal=goal,
         states=puck + demonstrated.goal[:, :2] - goals.extract(observation)[:2],
         scores=reached * value if potential.combine == "product" else reached + value,
         in_range=np.concatenate(explained["in_range"]),
@@ -87,11 +94,11 @@ def survey(
     )
 
 
-def overlaps_wall(positions: Float[np.ndarray, "positions 2"], slot: SlotGeometry) -> Bool[np.ndarray, " positions"]:
+def overlaps_wall(positions: Float[np.ndarray, "positions 2"], walls: Iterable[Wall]) -> Bool[np.ndarray, " positions"]:
     """Tell where a puck would be inside a wall: its centre is nearer to one than its radius."""
     inside = np.zeros(len(positions), dtype=bool)
-    for center, size in slot.walls().values():
-        gap = np.maximum(np.abs(positions - center[:2]) - size[:2], 0.0)
+    for center, size in walls:
+        gap = np.maximum(np.abs(positions - np.array(center[:2])) - size[:2], 0.0)
         inside |= np.hypot(*gap.T) < PUCK_RADIUS
     return inside
 
