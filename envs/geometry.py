@@ -30,9 +30,10 @@ WORKSPACE = np.array([[-0.24, -0.34], [0.24, 0.34]])  # commanded positions of t
 MAX_DISPLACEMENT = 0.06  # position error that an action of 1 commands [m]; the pusher moves about 2 cm a step
 
 CAMERAS: dict[str, dict[str, Any]] = {
-    # Both look from the side opposite to the robot, so that the arm stays behind the puck.
+    # Both look from the side opposite to the robot, so that the arm stays behind the puck, and at 45° or less, so that
+    # they see it below the hand when the pusher stands before it.
     "overhead": {
-        "position": (0.50, 0.0, TABLE_HEIGHT + 0.85),
+        "position": (0.71, 0.0, TABLE_HEIGHT + 0.71),
         "target": (0.0, 0.0, TABLE_HEIGHT),
         "fovy": 42.0,
     },
