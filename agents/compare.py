@@ -132,7 +132,7 @@ def _command(config: CompareConfig, group: Group, seed: int, directory: Path) ->
 def _table(results: dict[Group, list[dict[str, Any]]]) -> str:
     """Mean ± standard deviation, quartiles of the success rate [%] and steps, as the paper's table, in Markdown."""
     lines = [
-        "| observation | method | seeds | success rate [%], mean ± std | Q1 / median / Q3 | steps | environment steps | hours |",
+        "| observation | method | seeds | success, mean ± std [%] | Q1 / median / Q3 | steps | training | hours |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for (obs, method), rows in results.items():

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn import Parameter
 
 
 def is_written_out(module: nn.Module) -> bool:
@@ -28,8 +27,8 @@ class Network:
     def __init__(self, module: nn.Module, heads: Sequence[nn.Linear] = ()) -> None:
         layers = [layer for layer in module.children() if isinstance(layer, nn.Linear)]
         hidden, heads = (layers, heads) if heads else (layers[:-1], layers[-1:])
-        self.hidden = [(layer.weight, layer.bias) for layer in hidden]
-        self.heads = [(head.weight, head.bias) for head in heads]
+        self.hidden: list[tuple[Tensor, Tensor]] = [(layer.weight, layer.bias) for layer in hidden]
+        self.heads: list[tuple[Tensor, Tensor]] = [(head.weight, head.bias) for head in heads]
         self.inputs: list[Tensor] = []
         self.buffers: dict[tuple[str, int], Tensor] = {}
 
@@ -85,12 +84,12 @@ class Network:
         return buffer[: len(like)]
 
 
-def _joined(tensors: list[Parameter]) -> Tensor:
+def _joined(tensors: list[Tensor]) -> Tensor:
     return tensors[0] if len(tensors) == 1 else torch.cat(tensors)
 
 
 def _set_gradients(
-    weight: Parameter, bias: Parameter, grad: Float[Tensor, "batch outputs"], x: Float[Tensor, "batch inputs"]
+    weight: Tensor, bias: Tensor, grad: Float[Tensor, "batch outputs"], x: Float[Tensor, "batch inputs"]
 ) -> None:
     if weight.grad is None or bias.grad is None:
         weight.grad, bias.grad = torch.empty_like(weight), torch.empty_like(bias)

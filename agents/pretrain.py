@@ -175,8 +175,8 @@ def main(arguments: list[str] | None = None) -> None:
     out.with_suffix(".json").write_text(json.dumps(report, indent=2, default=str) + "\n")
     plot_calibration(calibration, out.with_suffix(".png"))
     print(
-        f"goal policy succeeds in {calibration.success_rate:.1%} of {config.episodes} episodes; rank correlation of the "
-        f"value with the steps that remain {calibration.rank_correlation:.2f}; largest error against γ^n up to 15 steps "
+        f"goal policy succeeds in {calibration.success_rate:.1%} of {config.episodes} episodes; rank correlation of "
+        f"value and steps that remain {calibration.rank_correlation:.2f}; largest error against γ^n up to 15 steps "
         f"{calibration.worst_error:.3f}"
     )
     print(f"wrote {out}, {out.with_suffix('.json').name}, {out.with_suffix('.png').name}")

@@ -133,7 +133,7 @@ class SAC(StockSAC):
         if self.ent_coef_optimizer is None or self.log_ent_coef is None:
             return self.ent_coef_tensor
         ent_coef = self.log_ent_coef.detach().exp()
-        loss = -(self.log_ent_coef * (log_prob.detach() + self.target_entropy)).mean()
+        loss = -(self.log_ent_coef * (log_prob.detach() + float(self.target_entropy))).mean()
         self.ent_coef_optimizer.zero_grad()
         loss.backward()
         self.ent_coef_optimizer.step()

@@ -6,7 +6,7 @@ the optimisers stay the policy's own, so saving, loading and continuing need not
 """
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -47,11 +47,12 @@ class Update:
 
     def __init__(self, agent: "SAC") -> None:
         self.agent = agent
-        self.actor = Network(agent.actor.latent_pi, [agent.actor.mu, agent.actor.log_std])
+        actor: Any = agent.actor
+        self.actor = Network(actor.latent_pi, [actor.mu, actor.log_std])
         self.critics = [Network(q) for q in agent.critic.q_networks]
         self.targets = [Network(q) for q in agent.critic_target.q_networks]
-        self.online_parameters = list(agent.critic.parameters())
-        self.target_parameters = list(agent.critic_target.parameters())
+        self.online_parameters: list[Tensor] = list(agent.critic.parameters())
+        self.target_parameters: list[Tensor] = list(agent.critic_target.parameters())
         self.encoder_parameters = [p for p in agent.actor.features_extractor.parameters() if p.requires_grad]
 
     @torch.no_grad()
@@ -175,9 +176,9 @@ def _through_draw(
 
 def _update_temperature(agent: "SAC", log_prob: Float[Tensor, "batch 1"]) -> Tensor:
     """Step on −log α · (log π + target entropy), and return α before it."""
-    if agent.ent_coef_optimizer is None:
+    if agent.ent_coef_optimizer is None or agent.log_ent_coef is None:
         return agent.ent_coef_tensor
     ent_coef = agent.log_ent_coef.exp()
-    agent.log_ent_coef.grad = -(log_prob.mean() + agent.target_entropy).reshape(1)
+    agent.log_ent_coef.grad = -(log_prob.mean() + float(agent.target_entropy)).reshape(1)
     step(agent.ent_coef_optimizer)
     return ent_coef

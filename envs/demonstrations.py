@@ -1,7 +1,7 @@
 """Demonstrations: one type, and files in robomimic's HDF5 layout that are checked when they are read.
 
     data                      attributes: env_args (JSON), total [steps]
-    └── demo_0                attributes: num_samples = H, grid, seed
+    └── demo_0                attributes: num_samples = H, grid, seed, end_effector (2,) [m]
         ├── obs/state         (H + 1, 8)      [s_PE, v_PE, s_PG, v_PG] [m, m/s]
         ├── obs/pointcloud    (H + 1, n, 4)   [p_i − E, p_i − G] [m]
         ├── obs/puck_pose     (H + 1, 7)      position [m] and quaternion (w, x, y, z), world frame
@@ -37,12 +37,15 @@ class Trajectory:
         actions: Shape (H, 2) in [−1, 1]; None if only the puck was watched.
         grid: Index of the reset grid from which it starts.
         seed: Seed with which the environment was reset.
+        end_effector: Where the tip of the pusher starts, world frame, shape (2,) [m]. The state says the same in single
+            precision, whose error an open-loop replay amplifies.
     """
 
     observations: dict[str, np.ndarray]
     actions: np.ndarray | None = None
     grid: int | None = None
     seed: int | None = None
+    end_effector: np.ndarray | None = None
 
     @property
     def horizon(self) -> int:
@@ -60,7 +63,8 @@ class Trajectory:
         if missing:
             raise ValueError(f"no start without {' and '.join(sorted(missing))}; record with --obs state")
         state, puck = self.observations["state"][0].astype(float), self.observations["puck_pose"][0, :2]
-        return {"puck": puck, "end_effector": puck - state[:2], "goal": np.append(puck - state[4:6], -state[6:8])}
+        tip = puck - state[:2] if self.end_effector is None else self.end_effector
+        return {"puck": puck, "end_effector": tip, "goal": np.append(puck - state[4:6], -state[6:8])}
 
 
 def load_demonstrations(path: str | Path, obs: str | None = None) -> list[Trajectory]:
@@ -168,6 +172,7 @@ def _read(group: h5py.Group, where: str, obs: str | None) -> Trajectory:
         actions=_dataset(group, "actions", f"{where}: actions") if "actions" in group else None,
         grid=_number(group, "grid"),
         seed=_number(group, "seed"),
+        end_effector=np.asarray(group.attrs["end_effector"], float) if "end_effector" in group.attrs else None,
     )
     _check(trajectory, where)
     for key in ("rewards", "dones"):
@@ -201,9 +206,9 @@ def _write(group: h5py.Group, trajectory: Trajectory) -> None:
     for name, rows in arrays.items():
         group.create_dataset(name, data=rows, compression="gzip")
     group.attrs["num_samples"] = trajectory.horizon
-    for key, value in (("grid", trajectory.grid), ("seed", trajectory.seed)):
-        if value is not None:
-            group.attrs[key] = value
+    for key in ("grid", "seed", "end_effector"):
+        if getattr(trajectory, key) is not None:
+            group.attrs[key] = getattr(trajectory, key)
 
 
 def _check(trajectory: Trajectory, where: str) -> None:
@@ -215,6 +220,9 @@ def _check(trajectory: Trajectory, where: str) -> None:
         raise ValueError(f"{where}: obs: has less than 2 rows, so no step")
     for name, rows in trajectory.observations.items():
         _check_length(rows, trajectory.horizon + 1, f"{where}: obs/{name}")
+    tip = trajectory.end_effector
+    if tip is not None and (np.shape(tip) != (2,) or not np.isfinite(tip).all()):
+        raise ValueError(f"{where}: end_effector: is {np.asarray(tip).tolist()}, not 2 finite numbers")
     if trajectory.actions is not None:
         _check_rows(trajectory.actions, (2,), f"{where}: actions")
         _check_length(trajectory.actions, trajectory.horizon, f"{where}: actions")

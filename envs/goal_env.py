@@ -22,8 +22,8 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
     """A pushing task with goals, Gymnasium's API and MuJoCo's speed.
 
     The model is robosuite's (`PushSlot`, `PushPlane`); the control loop is `LeanController`, which follows robosuite's
-    own controller. Observation [s_PE, v_PE, s_PG, v_PG] ∈ R⁸, float32: displacement and velocity of the puck relative to
-    the end effector and to the goal, xy, world frame [m, m/s]. Action Δs_E ∈ [−1, 1]², displacement of the end effector.
+    own controller. Observation [s_PE, v_PE, s_PG, v_PG] ∈ R⁸, float32: displacement and velocity of the puck relative
+    to the end effector and to the goal, xy, world frame [m, m/s]. Action Δs_E ∈ [−1, 1]², displacement of the tip.
 
     Reward is 1 on success, which terminates the episode, and 0 elsewhere; the horizon truncates it. Every `info` has
     `is_success`, `achieved_goal` and `desired_goal` (position and velocity of puck and goal, world frame, shape (4,)).

@@ -37,10 +37,12 @@ class Pusher(GripperModel):
         super().__init__(str(files("assets") / "mjcf" / "pusher.xml"), idn=idn)
 
     def format_action(self, action: np.ndarray) -> np.ndarray:
+        """Return the (empty) action."""
         return action
 
     @property
     def init_qpos(self) -> None:
+        """No joints."""
         return None
 
     @property

@@ -1,6 +1,7 @@
 """Record demonstrations of the hand-coded expert: ``python -m envs.record --out demonstrations.hdf5``."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -35,7 +36,7 @@ def demonstrate(
     observation, info = env.reset(seed=seed, options=None if grid is None else {"grid": grid})
     expert = Expert(base.puck_position, None if base.task == "push-slot" else base.goal_position)
     rows: dict[str, list[np.ndarray]] = {"state": [], "pointcloud": [], "puck_pose": []}
-    actions = []
+    actions, start = [], base.end_effector_position[:2]
     terminated = truncated = info["is_success"]
     while True:
         rows["state"].append(base._observation())
@@ -49,7 +50,7 @@ def demonstrate(
         observation, _, terminated, truncated, _ = env.step(actions[-1])
     if not (terminated and actions):
         return None
-    return Trajectory({k: np.stack(v) for k, v in rows.items() if v}, np.stack(actions), grid, seed)
+    return Trajectory({k: np.stack(v) for k, v in rows.items() if v}, np.stack(actions), grid, seed, start)
 
 
 def record(
@@ -106,9 +107,7 @@ def record(
         start = "" if grid is None else f"grid {grid + 1}, "
         print(f"demo_{episode}: {start}seed {trajectory.seed}, {trajectory.horizon} steps")
         kept = {k: v for k, v in trajectory.observations.items() if k in (*obs, "puck_pose")}
-        trajectories.append(
-            Trajectory(kept, None if action_free else trajectory.actions, trajectory.grid, trajectory.seed)
-        )
+        trajectories.append(replace(trajectory, observations=kept, actions=None if action_free else trajectory.actions))
     env.close()
     env_args = {"env_name": TASK_IDS[task], "type": 2, "env_kwargs": {"obs": obs[0], **arguments}}  # 2: robomimic's Gym
     save_demonstrations(out, trajectories, env_args, overwrite)

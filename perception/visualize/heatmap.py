@@ -21,7 +21,7 @@ def draw_heatmap(landscapes: Sequence[Landscape], walls: Iterable[Wall], grids: 
     wall there is no Φ. The active reset grids, given by their centres [m], are dashed.
     """
     walls = list(walls)
-    figure = Figure(figsize=(9.5 * len(landscapes), 5.2), layout="constrained", dpi=110)
+    figure = Figure(figsize=(9.5 * len(landscapes), 5.5), layout="constrained", dpi=110)
     for axes, landscape in zip(figure.subplots(1, len(landscapes), squeeze=False)[0], landscapes, strict=True):
         _draw(figure, axes, landscape, walls)
         for x, y in grids:

@@ -61,9 +61,8 @@ def draw_cloud(axes: Axes3D, view: View) -> None:
         axis.set_label_text(f"{name} [m]")
         axis.set_tick_params(labelsize=7, pad=0)
         axis.labelpad = 0
-    axes.zaxis.set_rotate_label(False)
-    axes.zaxis.label.set_rotation(90)
-    axes.zaxis.labelpad = 4
+    axes.set_zlabel("")
+    axes.text2D(0.02, 0.45, "z [m]", transform=axes.transAxes)  # where the axis label would be cut off
     axes.view_init(elev=40, azim=20)
     axes.legend(loc="upper left", fontsize=8)
     axes.set_title("world frame")

@@ -88,7 +88,13 @@ def assert_close(found: dict, expected: dict, tolerance: float) -> None:
 @pytest.mark.parametrize("ent_coef", ["auto_0.1", 0.2])
 @pytest.mark.parametrize("steps", [1, 5])
 def test_updates_are_stable_baselines3s(ent_coef, steps):
-    common = {"env": Walk(), "ent_coef": ent_coef, "policy_kwargs": {"net_arch": [64, 64]}, "buffer_size": 10, "seed": 3}
+    common = {
+        "env": Walk(),
+        "ent_coef": ent_coef,
+        "policy_kwargs": {"net_arch": [64, 64]},
+        "buffer_size": 10,
+        "seed": 3,
+    }
     stock = StockSAC("MlpPolicy", replay_buffer_class=GivenBatches, **common)
     stock.set_logger(Logger(None, []))
     agent = SAC("MlpPolicy", **common)
@@ -127,7 +133,7 @@ def test_updates_are_autograds(case):
         with torch.no_grad():
             agent.actor.log_std.bias[0] = 1.98
     logs = []
-    for agent, step in zip(agents, (agents[0].update, Update(agents[1])), strict=True):
+    for step in (agents[0].update, Update(agents[1])):
         torch.manual_seed(5)
         logs.append([step(batch) for batch in make_batches(3, SHAPES[encoder])])
     assert_close(weights(agents[1]), weights(agents[0]), 1e-5)
@@ -154,7 +160,7 @@ def test_stored_features_replace_the_encoder():
 @pytest.mark.parametrize("encoder", SHAPES)
 def test_fifty_updates_stay_with_autograd(encoder):
     agents = [make_agent(encoder, **PAPER) for _ in range(2)]
-    for agent, step in zip(agents, (agents[0].update, Update(agents[1])), strict=True):
+    for step in (agents[0].update, Update(agents[1])):
         torch.manual_seed(5)
         for batch in make_batches(50, SHAPES[encoder]):
             step(batch)

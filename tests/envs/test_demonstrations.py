@@ -1,0 +1,215 @@
+"""Files of demonstrations: what goes in comes out, and what is broken is named in one line."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from assets import path as asset
+from envs.demonstrations import Trajectory, load_demonstrations, save_demonstrations, warn_if_longer
+from envs.goal_env import PushEnv
+from envs.record import demonstrate
+
+ROOT = Path(__file__).parents[2]
+SHIPPED = {grids: asset("demonstrations", f"push-slot-{grids}.hdf5") for grids in (1, 2, 3)}
+
+
+def trajectory(horizon: int, seed: int = 0, actions: bool = True) -> Trajectory:
+    rng = np.random.default_rng(seed)
+    shapes = {"state": (8,), "pointcloud": (20, 4), "puck_pose": (7,)}
+    observations = {name: rng.normal(size=(horizon + 1, *shape)) for name, shape in shapes.items()}
+    return Trajectory(observations, rng.uniform(-1, 1, (horizon, 2)) if actions else None, grid=seed % 3, seed=seed)
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "demonstrations.hdf5"
+    save_demonstrations(path, [trajectory(5, 0), trajectory(3, 1)], {"env_name": "PushSlot-v0"})
+    return path
+
+
+def test_round_trip(tmp_path):
+    # a dozen, so that demo_10 must not come before demo_2; action-free and one-step ones among them
+    written = [trajectory(1 + i, i, actions=i % 2 == 0) for i in range(12)]
+    path = tmp_path / "new" / "folder" / "demonstrations.hdf5"
+    save_demonstrations(path, written, {"env_name": "PushSlot-v0"})
+    read = load_demonstrations(path)
+    assert [t.horizon for t in read] == [t.horizon for t in written]
+    for a, b in zip(written, read, strict=True):
+        assert (a.grid, a.seed) == (b.grid, b.seed)
+        assert set(a.observations) == set(b.observations)
+        for name, rows in a.observations.items():
+            np.testing.assert_array_equal(rows, b.observations[name])
+        assert (a.actions is None) == (b.actions is None)
+        if a.actions is not None:
+            np.testing.assert_array_equal(a.actions, b.actions)
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]  # no temporary file is left
+
+
+def test_layout_is_robomimics(file):
+    with h5py.File(file) as content:
+        assert json.loads(content["data"].attrs["env_args"])["env_name"] == "PushSlot-v0"
+        assert content["data"].attrs["total"] == 8
+        demo = content["data/demo_1"]
+        assert demo.attrs["num_samples"] == 3 == len(demo["actions"])
+        assert len(demo["obs/state"]) == 4
+        assert demo["dones"][()].tolist() == demo["rewards"][()].tolist() == [0, 0, 1]
+
+
+def test_constant_columns_and_other_numbers_of_points_are_accepted(tmp_path):
+    rows = {"state": np.full((3, 8), 0.25), "pointcloud": np.zeros((3, 7, 4))}
+    save_demonstrations(tmp_path / "a.hdf5", [Trajectory(rows)], {})
+    assert load_demonstrations(tmp_path / "a.hdf5", obs="pointcloud")[0].horizon == 2
+
+
+def test_saving_keeps_what_is_there(file):
+    before = file.read_bytes()
+    with pytest.raises(FileExistsError, match="--overwrite"):
+        save_demonstrations(file, [trajectory(2)], {})
+    with pytest.raises(ValueError, match=re.escape(f"{file}: demo_0: actions: row 1 is")):
+        broken = trajectory(2)
+        broken.actions[1] = 1.5
+        save_demonstrations(file, [broken], {}, overwrite=True)
+    assert file.read_bytes() == before
+    save_demonstrations(file, [trajectory(2)], {}, overwrite=True)
+    assert load_demonstrations(file)[0].horizon == 2
+
+
+def replace(group: h5py.Group, key: str, rows: np.ndarray) -> None:
+    del group[key]
+    group[key] = rows
+
+
+def set_row(group: h5py.Group, key: str, row: int, value: float) -> None:
+    rows = group[key][()]
+    rows[row] = value
+    replace(group, key, rows)
+
+
+DEFECTS = {
+    "no state": (lambda d: d["obs"].pop("state"), "demo_1: obs/state: is missing"),
+    "no obs": (lambda d: d.pop("obs"), "demo_1: obs: is missing"),
+    "obs is an array": (lambda d: replace(d, "obs", np.zeros(3)), "demo_1: obs: is missing"),
+    "wrong state": (lambda d: replace(d, "obs/state", np.zeros((4, 7))), r"demo_1: obs/state: shape is \(4, 7\), not"),
+    "flat cloud": (lambda d: replace(d, "obs/pointcloud", np.zeros((4, 80))), r"demo_1: obs/pointcloud: shape is"),
+    "no points": (lambda d: replace(d, "obs/pointcloud", np.zeros((4, 0, 4))), r"demo_1: obs/pointcloud: shape is"),
+    "wrong action": (lambda d: replace(d, "actions", np.zeros((3, 3))), r"demo_1: actions: shape is \(3, 3\)"),
+    "big action": (lambda d: set_row(d, "actions", 2, 1.01), r"demo_1: actions: row 2 is \[1.01, 1.01\], outside"),
+    "NaN state": (lambda d: set_row(d, "obs/state", 3, np.nan), "demo_1: obs/state: row 3 is not finite"),
+    "NaN action": (lambda d: set_row(d, "actions", 0, np.nan), "demo_1: actions: row 0 is not finite"),
+    "infinite cloud": (lambda d: set_row(d, "obs/pointcloud", 0, np.inf), "demo_1: obs/pointcloud: row 0 is not"),
+    "text": (lambda d: replace(d, "actions", np.full((3, 2), b"x")), "demo_1: actions: holds .* not numbers"),
+    "short state": (lambda d: replace(d, "obs/state", np.zeros((3, 8))), "demo_1: obs/pointcloud: has 4 rows, not 3"),
+    "long actions": (lambda d: replace(d, "actions", np.zeros((4, 2))), "demo_1: actions: has 4 rows, not 3"),
+    "short rewards": (lambda d: replace(d, "rewards", np.zeros(2)), "demo_1: rewards: has 2 rows, not 3"),
+    "num_samples": (lambda d: d.attrs.__setitem__("num_samples", 9), "demo_1: num_samples: is 9"),
+    "no step": (
+        lambda d: [replace(d["obs"], k, d["obs"][k][:1]) for k in list(d["obs"])],
+        "demo_1: obs: has less than 2 rows",
+    ),
+}
+
+
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_a_broken_demonstration_is_named(file, defect):
+    damage, message = DEFECTS[defect]
+    with h5py.File(file, "r+") as content:
+        damage(content["data/demo_1"])
+    with pytest.raises(ValueError, match=f"^{re.escape(str(file))}: {message}") as caught:
+        load_demonstrations(file, obs="state")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_broken_file_is_named(file, tmp_path):
+    empty, text, cut, bare = (tmp_path / name for name in ("empty.hdf5", "text.hdf5", "cut.hdf5", "bare.hdf5"))
+    empty.touch()
+    text.write_text("state,action\n0,1\n")
+    cut.write_bytes(file.read_bytes()[: file.stat().st_size * 2 // 3])
+    with h5py.File(bare, "w") as content:
+        content.create_group("data")
+    cases = {
+        tmp_path / "none.hdf5": "no such file",
+        tmp_path: "no such file",
+        empty: "the file is empty",
+        text: "not an HDF5 file",
+        cut: "truncated or damaged",
+        bare: "holds no demonstration",
+    }
+    for path, message in cases.items():
+        with pytest.raises(ValueError, match=f"^{re.escape(str(path))}: {message}") as caught:
+            load_demonstrations(path)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(ValueError, match="unknown observation 'depth'; known observations: state, pointcloud"):
+        load_demonstrations(file, obs="depth")
+
+
+def test_two_readers_of_a_read_only_file(file):
+    """Also while another process has it open."""
+    file.chmod(0o444)
+    script = (
+        "import sys; from envs.demonstrations import load_demonstrations;"
+        f"print(len(load_demonstrations({str(file)!r})), flush=True); sys.stdin.read()"
+    )
+    with h5py.File(file, "r"):
+        done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, input=b"", capture_output=True, timeout=300)
+        assert done.stdout == b"2\n", done.stderr
+        assert len(load_demonstrations(file)) == 2
+
+
+def test_longer_than_the_horizon(recwarn):
+    demonstrations = [trajectory(5), trajectory(12)]
+    with pytest.warns(UserWarning, match=r"longer than the horizon of 10 steps: demo_1 \(12 steps\)"):
+        warn_if_longer(demonstrations, 10)
+    warn_if_longer(demonstrations, 12)
+    assert not recwarn.list
+
+
+def replay(env, demonstration):
+    """Play the actions from the recorded start; return the largest error of the state and whether it succeeded."""
+    states = [env.reset(options=demonstration.start)[0]]
+    for action in demonstration.actions:
+        state, _, terminated, _, _ = env.step(action)
+        states.append(state)
+    return np.abs(np.array(states) - demonstration.observations["state"]), terminated
+
+
+@pytest.mark.parametrize("grids", SHIPPED)
+def test_shipped_demonstrations_replay_to_success(grids):
+    env = PushEnv("push-slot", grids=3, success_speed=0.02)
+    demonstrations = load_demonstrations(SHIPPED[grids])
+    assert [t.grid for t in demonstrations] == list(range(grids))
+    for demonstration in demonstrations:
+        assert 100 <= demonstration.horizon <= env.horizon
+        error, success = replay(env, demonstration)
+        assert success
+        assert error[:, [0, 1, 4, 5]].max() < 1e-3  # positions [m]
+        assert error.max() < 1e-2  # velocities too [m/s]
+
+
+def test_shipped_clouds_show_the_puck():
+    """Every point lies on the recorded puck, and both displacements are of the same points."""
+    for demonstration in load_demonstrations(SHIPPED[3], obs="pointcloud"):
+        cloud, state = demonstration.observations["pointcloud"], demonstration.observations["state"]
+        for columns, displacement in ((slice(0, 2), state[:, :2]), (slice(2, 4), state[:, 4:6])):
+            distance = np.linalg.norm(cloud[..., columns] - displacement[:, None], axis=-1)
+            assert distance.max() < 0.032  # the puck's radius and noise
+
+
+def test_start_needs_state_and_pose():
+    with pytest.raises(ValueError, match="no start without puck_pose"):
+        Trajectory({"state": np.zeros((2, 8))}).start  # noqa: B018
+
+
+def test_a_fresh_recording_replays(tmp_path):
+    env = PushEnv("push-slot", success_speed=0.02)
+    recorded = demonstrate(env, 0, 5)
+    save_demonstrations(tmp_path / "a.hdf5", [recorded], {})
+    shutil.copy(tmp_path / "a.hdf5", tmp_path / "b.hdf5")
+    error, success = replay(env, load_demonstrations(tmp_path / "b.hdf5")[0])
+    assert success and error[:, [0, 1, 4, 5]].max() < 1e-3

@@ -1,0 +1,85 @@
+"""The recorder's command line."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import h5py
+import pytest
+
+from envs import record as module
+from envs.demonstrations import load_demonstrations
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["envs.record", *map(str, arguments)])
+    module.main()
+
+
+def test_records_one_demonstration_for_each_grid(tmp_path, monkeypatch, capsys):
+    out = tmp_path / "two.hdf5"
+    run(monkeypatch, "--grids", 2, "--out", out, "--seed", 40)
+    demonstrations = load_demonstrations(out, obs="state")
+    assert [t.grid for t in demonstrations] == [0, 1]
+    assert all(set(t.observations) == {"state", "puck_pose"} and t.actions is not None for t in demonstrations)
+    with h5py.File(out) as file:
+        assert json.loads(file["data"].attrs["env_args"])["env_kwargs"]["grids"] == 2
+    printed = capsys.readouterr().out
+    assert f"{demonstrations[1].horizon} steps" in printed
+    assert printed.splitlines()[-1] == f"wrote 2 demonstrations of state to {out}"
+
+
+def test_records_clouds_without_actions(tmp_path, monkeypatch):
+    out = tmp_path / "free.hdf5"
+    run(monkeypatch, "--obs", "state", "pointcloud", "--action-free", "--out", out)
+    (demonstration,) = load_demonstrations(out, obs="pointcloud")
+    assert demonstration.actions is None
+    assert demonstration.observations["pointcloud"].shape == (demonstration.horizon + 1, 20, 4)
+    with h5py.File(out) as file:
+        assert "actions" not in file["data/demo_0"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--grids", 4], "grids is 4; this task has reset grids 1 to 3"),
+        (["--episodes", 0], "--episodes is 0"),
+        (["--seed", -1], "--seed is -1"),
+        (["--task", "push-sloth"], "unknown task 'push-sloth'; known tasks: push-slot, push-plane"),
+    ],
+)
+def test_bad_input_ends_in_one_line(tmp_path, monkeypatch, arguments, message):
+    out = tmp_path / "a.hdf5"
+    with pytest.raises(SystemExit) as caught:
+        run(monkeypatch, *arguments, "--out", out)
+    assert message in caught.value.code and "\n" not in caught.value.code
+    assert not out.exists()
+
+
+def test_overwrites_only_when_told(tmp_path, monkeypatch):
+    out = tmp_path / "a.hdf5"
+    out.write_text("precious")
+    with pytest.raises(SystemExit, match="--overwrite"):
+        run(monkeypatch, "--out", out)
+    assert out.read_text() == "precious"
+    run(monkeypatch, "--out", out, "--overwrite")
+    assert len(load_demonstrations(out)) == 1
+
+
+def test_needs_neither_graphics_nor_open3d(tmp_path):
+    """As a command, where importing Open3D or OpenGL fails; the state alone is recorded."""
+    (tmp_path / "block").mkdir()
+    for name in ("open3d", "OpenGL"):
+        (tmp_path / "block" / f"{name}.py").write_text("raise ImportError('blocked')")
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path / 'block'}:{ROOT}", "MUJOCO_GL": "disable"}
+    command = [sys.executable, "-m", "envs.record", "--out", tmp_path / "a.hdf5"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    refused = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+    assert refused.returncode == 1 and refused.stdout == ""
+    assert len(refused.stderr.splitlines()) == 1 and "a.hdf5" in refused.stderr
