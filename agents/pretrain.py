@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium as gym
 import torch
@@ -11,7 +11,7 @@ import tyro
 from stable_baselines3.common.monitor import Monitor
 
 import envs  # noqa: F401 (registers the tasks)
-from agents.build import DEFAULT_ENCODERS
+from agents.build import DEFAULT_ENCODERS, check_device
 from agents.calibration import Calibration, calibrate, plot_calibration
 from agents.config import Observation
 from agents.errors import one_line_errors
@@ -56,8 +56,8 @@ class PretrainConfig:
     out: Path | None = None
     """Estimator file; default: estimators/push-plane-OBS.pt."""
     seed: int = 0
-    device: str = "auto"
-    """"cpu", "cuda" or "auto"."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """CUDA where there is one, unless named."""
     episodes: int = 200
     """Fresh episodes of the final report."""
     evaluate_every: int = 10_000
@@ -71,6 +71,7 @@ def pretrain(config: PretrainConfig) -> tuple[ValueEstimator, dict[str, Any], Ca
     Returns:
         The estimator, its report (plain data) and its calibration.
     """
+    check_device(config.device)
     torch.set_num_threads(1)
     env, evaluation_env = make_plane(config), make_plane(config)
     model = make_goal_learner(config, env)

@@ -129,6 +129,11 @@ def test_a_checkpoint_of_another_configuration_is_refused(small, tmp_path):
         (["--demonstrations", "nowhere.hdf5"], "nowhere.hdf5"),
         (["--resume", "nowhere"], "nowhere is not a run directory"),
         (["--steps", "0"], "--steps is 0"),
+        pytest.param(
+            ["--device", "cuda"],
+            "PyTorch finds no CUDA device",
+            marks=pytest.mark.skipif(torch.cuda.is_available(), reason="there is one"),
+        ),
     ],
 )
 def test_bad_input_is_one_line_and_nothing_is_written(arguments, message, files, tmp_path, monkeypatch, capsys):
