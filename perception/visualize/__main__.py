@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -79,31 +80,32 @@ def visualize(config: VisualizeConfig) -> list[Path]:
     present = [str(path) for path in out.values() if path.exists()]
     if present and not config.overwrite:
         raise FileExistsError(f"{', '.join(present)}: exists already; choose another --out or --overwrite")
-    scene = Scene(config.grids, config.cameras, config.renderer)
-    config.out.mkdir(parents=True, exist_ok=True)
+    with closing(Scene(config.grids, config.cameras, config.renderer)) as scene:
+        config.out.mkdir(parents=True, exist_ok=True)
+        print("rendering the start")
+        cloud, _ = scene.env.reset(seed=config.seed)
+        state, _ = scene.base.reset(seed=config.seed)
+        puck, tip, goal = scene.base.puck_position[:2], scene.base.end_effector_position[:2], scene.base.goal_position
+        views = look(scene, f"start, seed {config.seed}")
+        surroundings = [scene.surroundings(view, camera) for view, camera in zip(views, scene.cameras, strict=True)]
+        points, colors = (np.concatenate(part) for part in zip(*surroundings, strict=True))
+        write_cloud(out["scene.ply"], points, colors)
+        seen = np.concatenate([view.cloud for view in views])
+        if len(seen):
+            write_cloud(out["cloud.ply"], seen)
+        else:
+            print(f"left out {out.pop('cloud.ply')}: no camera sees the puck; choose another --seed or more --cameras")
+        scene.env.reset(options={"puck": goal, "end_effector": goal + np.array([IN_SLOT, 0.0])})
+        draw_panel([*views, *look(scene, "puck in the slot")]).savefig(out["panel.png"])
 
-    print("rendering the start")
-    cloud, _ = scene.env.reset(seed=config.seed)
-    state, _ = scene.base.reset(seed=config.seed)
-    starts = {"state": state, "pointcloud": cloud}
-    puck, tip, goal = scene.base.puck_position[:2], scene.base.end_effector_position[:2], scene.base.goal_position
-    views = look(scene, f"start, seed {config.seed}")
-    surroundings = [scene.surroundings(view, camera) for view, camera in zip(views, scene.cameras, strict=True)]
-    points, colors = (np.concatenate(part) for part in zip(*surroundings, strict=True))
-    write_cloud(out["cloud.ply"], np.concatenate([view.cloud for view in views]))
-    write_cloud(out["scene.ply"], points, colors)
-    scene.env.reset(options={"puck": goal, "end_effector": goal + np.array([IN_SLOT, 0.0])})
-    draw_panel([*views, *look(scene, "puck in the slot")]).savefig(out["panel.png"])
-
-    if potentials:
-        print(f"evaluating the potential of {' and '.join(potentials)} over the table")
-        success_distance = scene.base.robosuite.success_distance
-        walls = [*SLOT.walls().values(), *RIM.values()]
-        maps = [survey(phi, starts[name], puck, tip, goal, walls, success_distance) for name, phi in potentials.items()]
-        draw_heatmap(maps, walls, GRIDS[: config.grids]).savefig(out["potential.png"])
-    if trajectories:
-        write_film(out[film], frames(scene, trajectories[0], potentials))
-    scene.close()
+        if potentials:
+            print(f"evaluating the potential of {' and '.join(potentials)} over the table")
+            starts, near = {"state": state, "pointcloud": cloud}, scene.base.robosuite.success_distance
+            walls = [*SLOT.walls().values(), *RIM.values()]
+            maps = [survey(phi, starts[name], puck, tip, goal, walls, near) for name, phi in potentials.items()]
+            draw_heatmap(maps, walls, GRIDS[: config.grids]).savefig(out["potential.png"])
+        if trajectories:
+            write_film(out[film], frames(scene, trajectories[0], potentials))
     if config.window:
         show_clouds(views[0].points, points, colors)
     return list(out.values())

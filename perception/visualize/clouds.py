@@ -32,7 +32,7 @@ def check_display() -> None:
     """
     if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         raise RuntimeError(
-            "--window needs a display (DISPLAY is not set); leave it out, the clouds are in the .ply files"
+            "--window needs a display (DISPLAY is not set); leave it out, the .ply files are written without it"
         )
 
 

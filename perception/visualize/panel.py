@@ -56,13 +56,13 @@ def draw_cloud(axes: Axes3D, view: View) -> None:
     axes.set(**{f"{name}lim": limits for name, *limits in zip("xyz", middle - half, middle + half, strict=True)})
     axes.set_box_aspect(half, zoom=0.85)
     for axis, name in ((axes.xaxis, "x"), (axes.yaxis, "y"), (axes.zaxis, "z")):
-        axis.set_major_locator(MaxNLocator(4))
+        axis.set_major_locator(MaxNLocator(4, prune="both"))
         axis.set_major_formatter(FormatStrFormatter("%.2f"))
         axis.set_label_text(f"{name} [m]")
         axis.set_tick_params(labelsize=7, pad=0)
         axis.labelpad = 0
     axes.set_zlabel("")
-    axes.text2D(0.02, 0.45, "z [m]", transform=axes.transAxes)  # where the axis label would be cut off
+    axes.text2D(0.0, 0.53, "z [m]", transform=axes.transAxes)  # where the axis label would be cut off
     axes.view_init(elev=40, azim=20)
     axes.legend(loc="upper left", fontsize=8)
     axes.set_title("world frame")
