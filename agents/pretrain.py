@@ -114,7 +114,7 @@ def make_goal_learner(config: PretrainConfig, env: gym.Env) -> SAC:
         replay_buffer_class=HindsightReplayBuffer,
         replay_buffer_kwargs={
             "goals": make_goals(config.obs),
-            "compute_reward": env.unwrapped.compute_reward,  # type: ignore[attr-defined]
+            "goal_reward": env.unwrapped.goal_reward,  # type: ignore[attr-defined]
             "goal_speed": learner.goal_speed if config.obs == "state" else 0.0,
             "relabelled": learner.relabelled,
             "seed": config.seed,

@@ -184,7 +184,7 @@ class HindsightReplayBuffer(ReplayBuffer):
     Args:
         *args: As for Stable-Baselines3's `ReplayBuffer`.
         goals: Goal set of the observations.
-        compute_reward: Reward (B,) of achieved goals (B, 4) for desired goals (B, 4), as in Gymnasium's goal API.
+        goal_reward: Reward (B,) of achieved goals (B, 4) for desired goals (B, 4).
         goal_speed: Velocities of relabelled goals are clipped to ± this [m/s], the range of the task's own goals.
         relabelled: Share of relabelled rows (0.8: four hindsight goals for each of the task's).
         seed: Seed of the sampling.
@@ -195,16 +195,16 @@ class HindsightReplayBuffer(ReplayBuffer):
         self,
         *args: Any,
         goals: GoalSet,
-        compute_reward: Callable[[np.ndarray, np.ndarray, dict], np.ndarray],
+        goal_reward: Callable[[np.ndarray, np.ndarray], np.ndarray],
         goal_speed: float,
         relabelled: float = 0.8,
         seed: int = 0,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.goals, self.compute_reward, self.goal_speed, self.relabelled = (
+        self.goals, self.goal_reward, self.goal_speed, self.relabelled = (
             goals,
-            compute_reward,
+            goal_reward,
             goal_speed,
             relabelled,
         )
@@ -250,7 +250,7 @@ class HindsightReplayBuffer(ReplayBuffer):
         goal = np.where(relabel[:, None], self.achieved[later, envs], desired)
         goal[relabel, 2:] = goal[relabel, 2:].clip(-self.goal_speed, self.goal_speed)
         offset = (goal - desired)[:, : self.goals.goal_dim].astype(np.float32)
-        rewards = self.compute_reward(self.achieved[rows, envs], goal, {}).astype(np.float32)
+        rewards = self.goal_reward(self.achieved[rows, envs], goal).astype(np.float32)
         return Batch(
             self.to_torch(self.goals.relabel(self.observations[rows, envs], offset)),
             self.to_torch(self.actions[rows, envs]),

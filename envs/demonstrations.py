@@ -93,8 +93,8 @@ def load_demonstrations(path: str | Path, obs: str | None = None) -> list[Trajec
     if not h5py.is_hdf5(path):
         raise ValueError(f"{path}: not an HDF5 file")
     try:
-        # Locks would fail on read-only file systems, and nothing writes in place.
-        with h5py.File(path, "r", locking=False) as file:
+        # Some read-only file systems have no locks.
+        with h5py.File(path, "r", locking="best-effort") as file:
             names = [name for name in file.get("data", ()) if re.fullmatch(r"demo_\d+", name)]
             if not names:
                 raise ValueError(f"{path}: holds no demonstration (data/demo_0, …)")

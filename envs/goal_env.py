@@ -140,7 +140,7 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         self._steps += 1
         info = self._info()
         terminated = info["is_success"]
-        reward = self.compute_reward(info["achieved_goal"], info["desired_goal"], info)
+        reward = self.goal_reward(info["achieved_goal"], info["desired_goal"])
         return (
             self._observation(),
             float(reward),
@@ -173,15 +173,12 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         self._steps = state["steps"]
         self.np_random.bit_generator.state = state["rng"]
 
-    def compute_reward(
-        self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: dict[str, Any] | list[dict[str, Any]]
-    ) -> np.ndarray:
+    def goal_reward(self, achieved_goal: np.ndarray, desired_goal: np.ndarray) -> np.ndarray:
         """1 where the puck is within 2 cm of the goal and slower than the success speed, else 0.
 
         Args:
             achieved_goal: Puck position and velocity, shape (..., 4) [m, m/s].
             desired_goal: Goal position and velocity, shape (..., 4) [m, m/s].
-            info: Unused; part of Gymnasium's goal API.
 
         Returns:
             Reward, shape (...).
@@ -227,7 +224,7 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         achieved = np.concatenate([self.data.qpos[-7:-5], self.data.qvel[-6:-4]])
         goal = self.robosuite.goal.copy()
         return {
-            "is_success": bool(self.compute_reward(achieved, goal, {})),
+            "is_success": bool(self.goal_reward(achieved, goal)),
             "achieved_goal": achieved,
             "desired_goal": goal,
         }
