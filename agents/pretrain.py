@@ -51,7 +51,7 @@ class PretrainConfig:
     """Observation of the prior."""
     encoder: str | None = None
     """Registered encoder; default: "state" for states, "pointnet" for clouds."""
-    steps: int = 80_000
+    steps: int = 50_000
     """Environment steps."""
     out: Path | None = None
     """Estimator file; default: estimators/push-plane-OBS.pt."""

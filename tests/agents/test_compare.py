@@ -1,0 +1,53 @@
+"""Comparisons reuse finished runs and summarise them."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from agents.compare import main
+from agents.plots import quartiles
+
+
+def test_quartiles_are_those_of_the_seeds_at_every_step():
+    curves = [(np.array([10, 20]), np.array([level, level])) for level in (0.0, 0.2, 0.4, 0.6, 0.8)]
+    axis, (low, median, high) = quartiles(curves, points=21)
+    after = axis >= 10
+    np.testing.assert_allclose(
+        [low[after], median[after], high[after]], np.repeat([[0.2], [0.4], [0.6]], after.sum(), 1)
+    )
+
+
+def test_a_run_that_stopped_early_keeps_its_last_rate():
+    axis, (_, median, _) = quartiles([(np.array([10]), np.array([1.0])), (np.array([20]), np.array([1.0]))], points=3)
+    assert axis.tolist() == [0, 10, 20] and median[-1] == 1.0
+    with pytest.raises(ValueError, match="no evaluation yet"):
+        quartiles([(np.array([]), np.array([]))])
+
+
+def finished_run(directory, rate):
+    directory.mkdir(parents=True)
+    result = {"success_rate": rate, "mean_steps": 30.0, "environment_steps": 20, "seconds": 1800.0}
+    (directory / "result.json").write_text(json.dumps(result))
+    with (directory / "progress.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, ["step", "eval/success_rate"])
+        writer.writeheader()
+        writer.writerows([{"step": 10, "eval/success_rate": ""}, {"step": 20, "eval/success_rate": rate}])
+
+
+def test_finished_runs_are_reused(tmp_path, capsys):
+    for seed, rate in enumerate((0.5, 1.0)):
+        finished_run(tmp_path / "runs" / f"push-slot-1-state-buffer-seed{seed}", rate)
+    arguments = ["--obs", "state", "--method", "buffer", "--seeds", "2"]
+    main([*arguments, "--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "out")])
+    report = (tmp_path / "out" / "report.md").read_text()
+    assert "75.0 ± 25.0" in report and "| 1.00 |" in report
+    assert (tmp_path / "out" / "curves.png").stat().st_size > 1000
+    assert "running" not in capsys.readouterr().out
+
+
+def test_unknown_methods_are_listed(capsys):
+    with pytest.raises(SystemExit):
+        main(["--method", "magic"])
+    assert "unknown methods magic; known methods: buffer+potential+annealing" in capsys.readouterr().err

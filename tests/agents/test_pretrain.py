@@ -1,0 +1,36 @@
+"""The prior: a short real pre-training, and what its calibration measures."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from agents.calibration import Calibration
+from agents.pretrain import PretrainConfig, make_goal_learner, make_plane, to_estimator
+
+
+def test_a_value_that_counts_steps_is_calibrated_and_another_is_not():
+    remaining = np.tile(np.arange(1, 30), 4)
+    good = Calibration(1.0, 0.99**remaining, remaining, 0.99)
+    assert good.worst_error == pytest.approx(0.0, abs=1e-12) and good.rank_correlation == pytest.approx(1.0)
+    flat = Calibration(1.0, np.full(len(remaining), 0.99), remaining, 0.99)
+    assert flat.worst_error > 0.05
+    assert sum(row["count"] for row in good.table()) == len(remaining)
+
+
+@pytest.mark.parametrize("obs", ["state", "pointcloud"])
+def test_the_estimator_has_the_goal_policy_of_its_learner(obs):
+    config = PretrainConfig(obs=obs, steps=150)
+    learner = dataclasses.replace(config.learner, learning_starts=100, batch_size=32, value_steps=20)
+    config = dataclasses.replace(config, learner=learner)
+    env = make_plane(config)
+    model = make_goal_learner(config, env)
+    model.learn(150)
+    estimator = to_estimator(model, config)
+    observations, _ = zip(*(env.reset(seed=seed) for seed in range(4)), strict=True)
+    expected, _ = model.predict(np.array(observations), deterministic=True)
+    with torch.no_grad():
+        found = estimator.act(torch.from_numpy(np.array(observations)))
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert estimator.goal_speed == 0.05
