@@ -17,7 +17,7 @@ from agents.config import Observation
 from agents.errors import one_line_errors
 from agents.evaluation import evaluate
 from agents.features import EncoderExtractor, SharedEncoderPolicy
-from agents.replay import HindsightReplayBuffer
+from agents.hindsight import HindsightReplayBuffer
 from agents.sac import SAC
 from shaping.goals import make_goals
 from shaping.value import ValueEstimator

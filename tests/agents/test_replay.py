@@ -4,7 +4,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from agents.replay import HindsightReplayBuffer, ShapedReplayBuffer
+from agents.hindsight import HindsightReplayBuffer
+from agents.replay import ShapedReplayBuffer
 from shaping.goals import make_goals
 
 OBSERVATIONS = gym.spaces.Box(-np.inf, np.inf, (8,), np.float32)
