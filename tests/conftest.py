@@ -1,7 +1,19 @@
-"""Set-up shared by all tests."""
+"""Set-up shared by all tests; pyproject.toml has the annotations of the packages checked while they run."""
 
 import os
 
 # Before MuJoCo is imported: render without a display, one thread in each worker.
 os.environ.setdefault("MUJOCO_GL", "egl")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import jaxtyping
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _untyped(request):
+    """Let a test marked `untyped` hand over what the annotations rule out, to see what users get to read."""
+    unchecked = request.node.get_closest_marker("untyped") is not None
+    jaxtyping.config.update("jaxtyping_disable", unchecked)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)

@@ -228,6 +228,7 @@ WRONG_DEMONSTRATIONS = {
 }
 
 
+@pytest.mark.untyped
 @pytest.mark.parametrize("wrong", WRONG_DEMONSTRATIONS)
 def test_a_wrong_demonstration_is_one_line(wrong):
     demonstration, message = WRONG_DEMONSTRATIONS[wrong]
@@ -245,6 +246,7 @@ def test_clouds_of_another_size_than_the_first_are_refused():
         Potential(make_estimator("pointcloud"), [few])
 
 
+@pytest.mark.untyped
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -260,6 +262,7 @@ def test_settings_are_checked(settings, message):
         Potential(Recording(0.5), [observe("state", walk(10))], **settings)
 
 
+@pytest.mark.untyped
 def test_missing_parts_are_named():
     with pytest.raises(ValueError, match="no demonstrations"):
         Potential(Recording(0.5), [])

@@ -125,6 +125,7 @@ DAMAGE = {
 }
 
 
+@pytest.mark.untyped
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_a_damaged_file_is_one_line_that_names_it(damage, tmp_path):
     path = tmp_path / "estimator.pt"
