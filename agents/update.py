@@ -122,10 +122,14 @@ def step(optimizer: torch.optim.Optimizer) -> None:
     group = optimizer.param_groups[0]
     parameters = [p for p in group["params"] if p.grad is not None]
     states = [optimizer.state[p] for p in parameters]
-    if type(optimizer) is not torch.optim.Adam or len(optimizer.param_groups) > 1 or not all(states):
+    special = any(group.get(name) for name in ("amsgrad", "maximize", "capturable", "decoupled_weight_decay"))
+    if type(optimizer) is not torch.optim.Adam or special or len(optimizer.param_groups) > 1 or not all(states):
         optimizer.step()
         return
     steps = [state["step"] for state in states]
+    if steps[0].device != parameters[0].device:  # on a GPU, unless Adam was made with fused=True
+        optimizer.step()
+        return
     torch._foreach_add_(steps, 1)
     torch._fused_adam_(
         parameters,

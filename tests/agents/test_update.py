@@ -13,7 +13,7 @@ from torch import nn
 from agents.features import EncoderExtractor, SharedEncoderPolicy
 from agents.replay import Batch
 from agents.sac import SAC
-from agents.update import Update, is_supported
+from agents.update import Update, is_supported, step
 
 SHAPES = {"state": (8,), "pointnet": (20, 4)}
 PAPER = {"target_bounds": (-0.1, 0.1), "entropy_in_target": False, "annealing_steps": 100}
@@ -189,3 +189,15 @@ def test_other_networks_are_left_to_autograd():
     assert is_supported(make_agent())
     assert not is_supported(make_agent(policy_kwargs={"activation_fn": nn.Tanh}))
     assert not is_supported(make_agent(net_arch=()))
+
+
+@pytest.mark.parametrize("options", [{}, {"maximize": True}, {"amsgrad": True}, {"weight_decay": 0.1}, {"fused": True}])
+def test_an_optimiser_s_step_is_its_own(options):
+    parameters = [torch.nn.Parameter(torch.ones(3)) for _ in range(2)]
+    optimizers = [torch.optim.Adam([p], lr=0.1, **options) for p in parameters]
+    for gradient in (1.0, -0.5, 2.0):
+        for parameter in parameters:
+            parameter.grad = torch.full((3,), gradient)
+        optimizers[0].step()
+        step(optimizers[1])
+    torch.testing.assert_close(parameters[1], parameters[0], rtol=1e-5, atol=1e-6)
