@@ -10,10 +10,11 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.type_aliases import ReplayBufferSamples
 from torch import nn
 
+from agents import update
 from agents.features import EncoderExtractor, SharedEncoderPolicy
 from agents.replay import Batch
 from agents.sac import SAC
-from agents.update import Update, is_supported, step
+from agents.update import Update, is_supported
 
 SHAPES = {"state": (8,), "pointnet": (20, 4)}
 PAPER = {"target_bounds": (-0.1, 0.1), "entropy_in_target": False, "annealing_steps": 100}
@@ -199,5 +200,5 @@ def test_an_optimiser_s_step_is_its_own(options):
         for parameter in parameters:
             parameter.grad = torch.full((3,), gradient)
         optimizers[0].step()
-        step(optimizers[1])
+        update.step(optimizers[1])
     torch.testing.assert_close(parameters[1], parameters[0], rtol=1e-5, atol=1e-6)
