@@ -1,6 +1,7 @@
 """What happens beside learning: evaluation, checkpoints, progress."""
 
 import csv
+import math
 import os
 import sys
 import time
@@ -31,7 +32,7 @@ class Evaluate(BaseCallback):
     def __init__(self, env: gym.Env, every: int, episodes: int, directory: Path, stop_at: float | None = None) -> None:
         super().__init__()
         self.env, self.every, self.episodes, self.directory, self.stop_at = env, every, episodes, directory, stop_at
-        self.best = (-1.0, 0.0)
+        self.best = (-1.0, 0.0)  # `score` of the best policy
         self.last: Evaluation | None = None
 
     def _on_step(self) -> bool:
@@ -42,9 +43,9 @@ class Evaluate(BaseCallback):
         if result.mean_steps is not None:
             self.logger.record("eval/mean_steps", result.mean_steps)
         self.logger.dump(self.num_timesteps)
-        steps = result.mean_steps if result.mean_steps is not None else float("inf")
-        if (result.success_rate, -steps) > self.best:
-            self.best = result.success_rate, -steps
+        reached = score({"eval/success_rate": result.success_rate, "eval/mean_steps": result.mean_steps})
+        if reached > self.best:
+            self.best = reached
             save_policy(self.model.policy, self.directory / "best.pt")
         return self.stop_at is None or result.success_rate < self.stop_at
 
@@ -152,6 +153,12 @@ class CsvProgress(KVWriter):
 
     def close(self) -> None:
         """Nothing stays open between rows."""
+
+
+def score(row: dict[str, Any]) -> tuple[float, float]:
+    """Order evaluations, rows of `progress.csv`: by success rate, then by fewer steps; other rows come last."""
+    rate, steps = row.get("eval/success_rate"), row.get("eval/mean_steps")
+    return (-1.0 if rate in (None, "") else float(rate)), -(math.inf if steps in (None, "") else float(steps))
 
 
 def save_policy(policy: torch.nn.Module, path: Path) -> None:

@@ -14,11 +14,11 @@ import numpy as np
 import tyro
 
 from agents import runs
-from agents.config import METHODS, PRESETS, Observation
+from agents.config import METHODS, Observation, TrainConfig, run_name
 from agents.errors import one_line_errors
 from agents.plots import draw_curves
 
-Group = tuple[str, str]  # observation, method
+Group = tuple[Observation, str]  # observation, method
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ def read_curve(directory: Path) -> tuple[np.ndarray, np.ndarray]:
 
 def _directory(config: CompareConfig, group: Group, seed: int) -> Path:
     obs, method = group
-    suffix = "" if config.preset == "default" else f"-{config.preset}"
-    return config.runs / f"push-slot-{config.grids}-{obs}-{method}{suffix}-seed{seed}"
+    run = TrainConfig(obs=obs, grids=config.grids, method=method, seed=seed, preset=config.preset)
+    return config.runs / run_name(run)
 
 
 def _run_missing(config: CompareConfig, directories: dict[Group, list[Path]]) -> None:
@@ -125,7 +125,6 @@ def _command(config: CompareConfig, group: Group, seed: int, directory: Path) ->
         "steps": config.steps,
     }
     settings |= {"preset": config.preset, "out": directory}
-    assert config.preset in PRESETS
     return command + [str(word) for name, value in settings.items() for word in (f"--{name}", value)]
 
 

@@ -111,9 +111,9 @@ class TrainConfig:
     steps: int = 40_000
     """Environment steps."""
     out: Path | None = None
-    """Run directory; default: runs/TASK-GRIDS-OBS-METHOD-seedN."""
+    """Run directory; default: runs/TASK-GRIDS-OBS-METHOD[-PRESET]-seedN."""
     resume: Path | None = None
-    """Run directory to continue from its last checkpoint, with the configuration stored there."""
+    """Run directory to continue from its last checkpoint; of its configuration only --steps may change."""
     preset: Literal["default", "paper"] = "default"
     """Starting values of all settings; single ones may still be changed."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
@@ -144,6 +144,12 @@ PAPER = TrainConfig(
     potential=PotentialConfig(combine="sum", radius=0.1),
 )
 PRESETS: dict[str, TrainConfig] = {"default": TrainConfig(), "paper": PAPER}
+
+
+def run_name(config: TrainConfig) -> str:
+    """Name of the run directory that a configuration gets by default."""
+    preset = "" if config.preset == "default" else f"-{config.preset}"
+    return f"{config.task}-{config.grids}-{config.obs}-{config.method}{preset}-seed{config.seed}"
 
 
 def to_json(config: Any) -> str:

@@ -64,6 +64,11 @@ class PretrainConfig:
     """Environment steps between progress reports."""
     learner: GoalLearnerConfig = field(default_factory=GoalLearnerConfig)
 
+    @property
+    def goal_speed(self) -> float:
+        """Largest goal velocity per axis [m/s]; 0 for clouds, which show no velocity."""
+        return self.learner.goal_speed if self.obs == "state" else 0.0
+
 
 def pretrain(config: PretrainConfig) -> tuple[ValueEstimator, dict[str, Any], Calibration]:
     """Learn the goal policy, fit the value head on its critics, and measure both.
@@ -88,9 +93,8 @@ def pretrain(config: PretrainConfig) -> tuple[ValueEstimator, dict[str, Any], Ca
 
 def make_plane(config: PretrainConfig) -> gym.Env:
     """Build the plane task with the prior's goals."""
-    learner = config.learner
-    speed = learner.goal_speed if config.obs == "state" else 0.0
-    return gym.make("PushPlane-v0", obs=config.obs, success_speed=learner.success_speed, goal_speed=speed)
+    reached = config.learner.success_speed
+    return gym.make("PushPlane-v0", obs=config.obs, success_speed=reached, goal_speed=config.goal_speed)
 
 
 def make_goal_learner(config: PretrainConfig, env: gym.Env) -> SAC:
@@ -115,7 +119,7 @@ def make_goal_learner(config: PretrainConfig, env: gym.Env) -> SAC:
         replay_buffer_kwargs={
             "goals": make_goals(config.obs),
             "goal_reward": env.unwrapped.goal_reward,  # type: ignore[attr-defined]
-            "goal_speed": learner.goal_speed if config.obs == "state" else 0.0,
+            "goal_speed": config.goal_speed,
             "relabelled": learner.relabelled,
             "seed": config.seed,
         },

@@ -58,6 +58,7 @@ class ShapedReplayBuffer(ReplayBuffer):
         self.potential, self.gamma, self.reward_scale = potential, gamma, reward_scale
         self.rng = np.random.default_rng(seed)
         self.potentials = np.zeros((self.buffer_size, self.n_envs, 2), np.float32)  # Φ(s), Φ(s′)
+        self._newest = np.empty(0)  # next observations of the newest row
         self.encode: Encode | None = None
         self.features: np.ndarray | None = None
         self.demonstrations: ShapedReplayBuffer | None = None
@@ -72,14 +73,21 @@ class ShapedReplayBuffer(ReplayBuffer):
         done: np.ndarray,
         infos: list[dict[str, Any]],
     ) -> None:
-        """Store one transition of every environment, with its potentials and features."""
+        """Store one transition of every environment, with its potentials and features.
+
+        Within an episode Φ(s) is Φ(s′) of the row before, so Φ and the encoder run once per step.
+        """
+        row, before = self.pos, self.pos - 1  # index −1 is the ring's last row
+        continues = bool(self.size()) and not self.dones[before].any() and np.array_equal(obs, self._newest)
+        self._newest = np.array(next_obs)
         truncated = np.array([info.get("TimeLimit.truncated", False) for info in infos])
         if self.potential is not None:
-            self.potentials[self.pos, :, 0] = self.potential(obs, np.zeros(len(obs), bool))
-            self.potentials[self.pos, :, 1] = self.potential(next_obs, np.asarray(done, bool) & ~truncated)
+            nowhere = np.zeros(len(obs), bool)
+            self.potentials[row, :, 0] = self.potentials[before, :, 1] if continues else self.potential(obs, nowhere)
+            self.potentials[row, :, 1] = self.potential(next_obs, np.asarray(done, bool) & ~truncated)
         if self.features is not None:
-            self.features[self.pos, :, 0] = self._encoded(obs)
-            self.features[self.pos, :, 1] = self._encoded(next_obs)
+            self.features[row, :, 0] = self.features[before, :, 1] if continues else self._encoded(obs)
+            self.features[row, :, 1] = self._encoded(next_obs)
         super().add(obs, next_obs, action, reward, done, infos)
 
     def store_features(self, encode: Encode, features_dim: int) -> None:

@@ -14,8 +14,7 @@ from agents.guide import Guide
 from agents.replay import Batch
 from agents.update import Update, is_supported
 from shaping.discount import linear_annealing
-
-LOG_STD_RANGE = (-20.0, 2.0)
+from shaping.value import LOG_STD_RANGE
 
 
 class SAC(StockSAC):
@@ -45,7 +44,11 @@ class SAC(StockSAC):
         super().__init__(*args, **kwargs)
 
     def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), "guide"]
+        return [*super()._excluded_save_params(), "guide", "_step"]
+
+    def _setup_model(self) -> None:
+        super()._setup_model()
+        self._step = Update(self) if is_supported(self) else self.update
 
     def _sample_action(
         self, learning_starts: int, action_noise: Any = None, n_envs: int = 1
@@ -68,10 +71,9 @@ class SAC(StockSAC):
         if self.ent_coef_optimizer is not None:
             optimizers.append(self.ent_coef_optimizer)
         self._update_learning_rate(optimizers)
-        step = Update(self) if is_supported(self) else self.update
         sums: dict[str, Tensor] = {}
         for _ in range(gradient_steps):
-            for name, value in step(self.replay_buffer.sample(batch_size)).items():  # type: ignore[union-attr,arg-type]
+            for name, value in self._step(self.replay_buffer.sample(batch_size)).items():  # type: ignore[union-attr,arg-type]
                 sums[name] = sums.get(name, torch.zeros(())) + value
         self._n_updates += gradient_steps
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
@@ -80,7 +82,7 @@ class SAC(StockSAC):
             self.logger.record_mean(f"train/{name}", float(value) / gradient_steps)
 
     def update(self, batch: Batch) -> dict[str, Tensor]:
-        """Take one gradient step on every network.
+        """Take one gradient step on every network, by autograd; `Update` does the same faster where it can.
 
         Returns:
             Scalars for the log: losses, temperature, mean value and target.

@@ -13,9 +13,9 @@ from stable_baselines3.common.logger import Logger, TensorBoardOutputFormat
 
 from agents import runs
 from agents.build import make_agent, make_env, revision
-from agents.callbacks import Checkpoint, CsvProgress, Evaluate, Progress, save_policy
+from agents.callbacks import Checkpoint, CsvProgress, Evaluate, Progress, save_policy, score
 from agents.checkpoint import list_checkpoints, load_checkpoint
-from agents.config import PRESETS, TrainConfig, check, to_json
+from agents.config import PRESETS, TrainConfig, check, run_name, to_json
 from agents.errors import one_line_errors
 from agents.evaluation import EVALUATION_SEED, evaluate
 
@@ -39,10 +39,11 @@ def train(config: TrainConfig) -> dict[str, Any]:
     directory.mkdir(parents=True, exist_ok=True)
     (directory / runs.CONFIG).write_text(to_json(config))
     (directory / "revision.txt").write_text(revision() + "\n")
-    outputs = [CsvProgress(directory / "progress.csv", model.num_timesteps), TensorBoardOutputFormat(str(directory))]
-    model.set_logger(Logger(str(directory), outputs))
+    progress = CsvProgress(directory / "progress.csv", model.num_timesteps)
+    model.set_logger(Logger(str(directory), [progress, TensorBoardOutputFormat(str(directory))]))
     settings = config.evaluation
     evaluation = Evaluate(evaluation_env, settings.every, settings.episodes, directory, config.stop_at_success)
+    evaluation.best = max(map(score, progress.rows), default=evaluation.best)
     checkpoint_callback = Checkpoint(directory / runs.CHECKPOINTS, config.checkpoint_every)
     callbacks = [evaluation, checkpoint_callback, Progress(config.steps, evaluation)]
     start = time.monotonic()
@@ -85,25 +86,35 @@ def _prepare(config: TrainConfig) -> tuple[TrainConfig, Path, Path | None]:
         found = list_checkpoints(directory / runs.CHECKPOINTS)
         if not found:
             raise FileNotFoundError(f"{directory} has no checkpoint to resume from")
-        steps = max(stored.steps, config.steps) if config.steps != PRESETS[config.preset].steps else stored.steps
-        return dataclasses.replace(stored, steps=steps), directory, found[-1]
+        return dataclasses.replace(stored, steps=config.steps), directory, found[-1]
     check(config)
-    name = f"{config.task}-{config.grids}-{config.obs}-{config.method}-seed{config.seed}"
-    directory = config.out or Path("runs") / name
+    directory = config.out or Path("runs") / run_name(config)
     if directory.exists() and any(directory.iterdir()):
         raise FileExistsError(f"{directory} exists; continue it with --resume {directory}, or choose another --out")
     return dataclasses.replace(config, out=directory), directory, None
 
 
 def parse(arguments: list[str] | None = None) -> TrainConfig:
-    """Read the command line; ``--preset`` chooses the defaults of everything else."""
+    """Read the command line; ``--preset`` or the run to resume gives the defaults of everything else.
+
+    Raises:
+        FileNotFoundError: There is no run to resume.
+        ValueError: Another setting than the steps of a resumed run is changed.
+    """
     arguments = sys.argv[1:] if arguments is None else arguments
-    preset = "default"
-    for position, argument in enumerate(arguments):
-        if argument.startswith("--preset"):
-            preset = argument.partition("=")[2] or "".join(arguments[position + 1 : position + 2])
-    default = PRESETS.get(preset, TrainConfig())
-    return tyro.cli(TrainConfig, args=arguments, default=default, prog="python -m agents.train")
+    resumed = _value(arguments, "--resume")
+    stored = runs.read_config(Path(resumed)) if resumed else None
+    default = stored or PRESETS.get(_value(arguments, "--preset"), TrainConfig())
+    config = tyro.cli(TrainConfig, args=arguments, default=default, prog="python -m agents.train")
+    if stored is not None and dataclasses.replace(config, steps=stored.steps, resume=stored.resume) != stored:
+        raise ValueError(f"{resumed} is resumed with the configuration stored there; only --steps may be changed")
+    return config
+
+
+def _value(arguments: list[str], flag: str) -> str:
+    """What follows `flag`, or an empty string."""
+    words = [word for argument in arguments for word in argument.split("=", 1)]
+    return words[words.index(flag) + 1] if flag in words[:-1] else ""
 
 
 @one_line_errors

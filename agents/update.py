@@ -14,11 +14,11 @@ from torch import Tensor, nn
 
 from agents.network import Network, is_written_out
 from agents.replay import Batch
+from shaping.value import LOG_STD_RANGE
 
 if TYPE_CHECKING:
     from agents.sac import SAC
 
-LOG_STD_RANGE = (-20.0, 2.0)
 LOG_PROB_EPSILON = 1e-6
 
 

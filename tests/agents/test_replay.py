@@ -105,6 +105,22 @@ def test_rewards_are_shaped_when_sampled_and_time_limits_are_not_terminal():
     assert 0 < (ended & (buffer.timeouts[:, 0] > 0)).sum() < ended.sum()
 
 
+def test_the_potential_is_evaluated_once_a_step():
+    calls = []
+
+    def counted(observations, success):
+        calls.append(success.copy())
+        return potential(observations, success)
+
+    buffer = ShapedReplayBuffer(4, OBSERVATIONS, ACTIONS, potential=counted, gamma=0.9)
+    states = np.random.default_rng(0).normal(size=(9, 1, 8)).astype(np.float32)
+    for step in range(8):
+        done = step == 5
+        buffer.add(states[step], states[step + 1], np.zeros((1, 2)), np.zeros(1), np.array([done]), [{}])
+    assert len(calls) == 8 + 2, "every next state, and the first state of each of the two episodes"
+    np.testing.assert_allclose(buffer.potentials[:, 0, 0], potential(buffer.observations[:, 0], np.zeros(4, bool)))
+
+
 def test_another_potential_replaces_every_cached_one_in_a_full_ring():
     buffer = shaped()
     before = buffer.potentials.copy()

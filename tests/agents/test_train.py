@@ -12,7 +12,7 @@ import torch
 from agents import runs
 from agents.build import make_agent, make_env
 from agents.checkpoint import list_checkpoints, load_checkpoint
-from agents.train import main, train
+from agents.train import main, parse, train
 
 
 def weights(directory, step):
@@ -101,6 +101,17 @@ def test_a_trained_encoder_learns(small, training):
     after = model.actor.features_extractor.state_dict()
     assert all(not torch.equal(encoder[name], after[name]) for name in encoder if "weight" in name)
     assert model.actor.features_extractor is model.critic.features_extractor
+
+
+def test_a_resumed_run_takes_more_steps_and_no_other_change(small, capsys):
+    run = small(steps=60)
+    train(run)
+    assert parse(["--resume", str(run.out)]).steps == 60
+    main(["--resume", str(run.out), "--steps", "80"])
+    assert json.loads((run.out / "result.json").read_text())["environment_steps"] == 80
+    with pytest.raises(SystemExit):
+        main(["--resume", str(run.out), "--learner.batch-size", "64"])
+    assert "only --steps may be changed" in capsys.readouterr().err
 
 
 def test_an_existing_run_is_not_overwritten(small):
