@@ -112,6 +112,7 @@ def make_agent(config: TrainConfig, env: gym.Env) -> SAC:
         ent_coef=learner.ent_coef,
         target_bounds=learner.target_bounds,
         entropy_in_target=learner.entropy_in_target,
+        precision=learner.precision,
         annealing_steps=learner.annealing_steps if method.annealing else 0,
         replay_buffer_class=ShapedReplayBuffer,
         replay_buffer_kwargs=shaping,

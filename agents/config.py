@@ -74,6 +74,8 @@ class LearnerConfig:
     """Standard deviation of noise on guided actions."""
     net_arch: tuple[int, ...] = (256, 256)
     """Hidden layers of actor and critics."""
+    precision: Literal["auto", "float32", "bfloat16"] = "float32"
+    """Of the products between hidden layers; auto is bfloat16 where the device has it (CPU: avx512_bf16, AMX)."""
     encoder_training: Literal["frozen", "finetuned", "scratch"] = "frozen"
     """Pre-trained and fixed (its features are stored), pre-trained and trained on, or from random weights."""
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from agents.guide import Guide
+from agents.precision import Precision, resolve_precision
 from agents.replay import Batch
 from agents.update import Update, is_supported
 from shaping.discount import linear_annealing
@@ -26,7 +27,12 @@ class SAC(StockSAC):
         entropy_in_target: Keep the entropy bonus in the critic's target. Without it the value is that of the reward
             alone; the bonus stays in the actor's loss.
         annealing_steps: Environment steps over which the discount rises linearly from 0 to `gamma` (paper, sec. 3.4).
+        precision: Of the products between hidden layers; "auto" is bfloat16 where the device multiplies in it.
+            Parameters, their gradients, values and sums stay in float32.
         **kwargs: As for Stable-Baselines3's SAC.
+
+    Raises:
+        ValueError: The device has no such precision.
     """
 
     def __init__(
@@ -35,11 +41,13 @@ class SAC(StockSAC):
         target_bounds: tuple[float, float] | None = None,
         entropy_in_target: bool = True,
         annealing_steps: int = 0,
+        precision: Precision = "float32",
         **kwargs: Any,
     ) -> None:
         self.target_bounds = target_bounds
         self.entropy_in_target = entropy_in_target
         self.annealing_steps = annealing_steps
+        self.precision = precision
         self.guide: Guide | None = None
         super().__init__(*args, **kwargs)
 
@@ -48,7 +56,8 @@ class SAC(StockSAC):
 
     def _setup_model(self) -> None:
         super()._setup_model()
-        self._step = Update(self) if is_supported(self) else self.update
+        dtype = resolve_precision(self.precision, self.device)
+        self._step = Update(self, dtype) if is_supported(self) else self.update
 
     def _sample_action(
         self, learning_starts: int, action_noise: Any = None, n_envs: int = 1

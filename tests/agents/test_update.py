@@ -12,6 +12,7 @@ from torch import nn
 
 from agents import update
 from agents.features import EncoderExtractor, SharedEncoderPolicy
+from agents.precision import resolve_precision
 from agents.replay import Batch
 from agents.sac import SAC
 from agents.update import Update, is_supported
@@ -202,3 +203,25 @@ def test_an_optimiser_s_step_is_its_own(options):
         optimizers[0].step()
         update.step(optimizers[1])
     torch.testing.assert_close(parameters[1], parameters[0], rtol=1e-5, atol=1e-6)
+
+
+def test_bfloat16_takes_almost_the_same_steps():
+    agents = [make_agent("pointnet", net_arch=(256, 256), **PAPER) for _ in range(2)]
+    for agent, dtype in zip(agents, (torch.float32, torch.bfloat16), strict=True):
+        torch.manual_seed(5)
+        Update(agent, dtype)(make_batches(1, SHAPES["pointnet"])[0])
+    for exact, rounded in zip(agents[0].policy.parameters(), agents[1].policy.parameters(), strict=True):
+        assert rounded.dtype == torch.float32
+        if exact.grad is not None:
+            assert 0 < (exact.grad - rounded.grad).norm() < 0.05 * exact.grad.norm()
+
+
+def test_a_precision_that_is_not_there_is_refused_unless_it_is_left_open(monkeypatch):
+    for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
+        monkeypatch.setattr(torch.cpu, name, lambda: False)
+    for precision in ("bfloat16", "float16"):
+        with pytest.raises(ValueError, match=f"precision '{precision}': this cpu offers float32; or choose auto"):
+            make_agent(precision=precision)
+    assert resolve_precision("auto", torch.device("cpu")) == torch.float32
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: True)
+    assert resolve_precision("auto", torch.device("cpu")) == torch.bfloat16

@@ -1,0 +1,30 @@
+"""The number format in which the gradient step multiplies."""
+
+from typing import Literal
+
+import torch
+
+Precision = Literal["auto", "float32", "bfloat16"]
+
+
+def available_precisions(device: torch.device) -> list[str]:
+    """Formats in which the device multiplies; a CPU without instructions for bfloat16 is slower in it."""
+    bfloat16 = (
+        torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+        if device.type == "cpu"
+        else torch.cuda.is_bf16_supported()
+    )
+    return ["float32", "bfloat16"] if bfloat16 else ["float32"]
+
+
+def resolve_precision(precision: str, device: torch.device) -> torch.dtype:
+    """Return the named format; "auto" is bfloat16 where the device multiplies in it, else float32.
+
+    Raises:
+        ValueError: The device has no such format; lists those that it has.
+    """
+    available = available_precisions(device)
+    name = available[-1] if precision == "auto" else precision
+    if name not in available:
+        raise ValueError(f"precision {precision!r}: this {device.type} offers {', '.join(available)}; or choose auto")
+    return getattr(torch, name)
