@@ -17,12 +17,12 @@ from agents.guide import Guide
 from agents.replay import ShapedReplayBuffer
 from agents.sac import SAC
 from envs.demonstrations import Trajectory, load_demonstrations
-from perception.registry import available_encoders
+from perception.registry import available_encoders, make_encoder
+from shaping.goals import make_goals
 from shaping.potential import Potential
 from shaping.value import ValueEstimator
 
 ENVIRONMENTS = {"push-slot": "PushSlot-v0"}
-WEIGHTLESS_ENCODERS = ("state", "centroid")  # nothing to pre-train
 DEFAULT_ENCODERS = {"state": "state", "pointcloud": "pointnet"}
 
 
@@ -157,7 +157,9 @@ def revision() -> str:
 
 
 def _has_weights(config: TrainConfig) -> bool:
-    return encoder_name(config) not in WEIGHTLESS_ENCODERS
+    """Whether there is anything to pre-train in the encoder."""
+    encoder = make_encoder(encoder_name(config), in_shape=make_goals(config.obs).observation_shape)
+    return any(True for _ in encoder.parameters())
 
 
 def _start_encoder(model: SAC, estimator: ValueEstimator, config: TrainConfig) -> None:

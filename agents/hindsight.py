@@ -7,14 +7,22 @@ import numpy as np
 from stable_baselines3.common.buffers import ReplayBuffer
 
 from agents.replay import Batch
+from shaping.discount import linear_annealing
 from shaping.goals import GoalSet
+
+NEARBY = 0.25  # [m], about the largest distance between puck and goal in the plane task
 
 
 class HindsightReplayBuffer(ReplayBuffer):
-    """Hindsight experience replay (Andrychowicz et al. 2017, strategy "future") by shifting observations.
+    """Hindsight experience replay (Andrychowicz et al. 2017) by shifting observations.
 
-    A relabelled row aims at what the same episode achieved at a later step. Reward *and* terminal flag are recomputed
-    from the achieved goal of the next state, so that the value is γ to the number of steps.
+    A relabelled row aims at what the same episode achieved at a later step (strategy "future"), or at a point around
+    the puck. Reward *and* terminal flag are recomputed from the achieved goal of the next state, so that the value is
+    γ to the number of steps.
+
+    The future tells what the observation may hide: a cloud shows no velocity, but a puck that is soon at the goal
+    was mostly under way to it, and the value learns to count on that. A point drawn without looking at the future is
+    free of this bias; clouds need it.
 
     Args:
         *args: As for Stable-Baselines3's `ReplayBuffer`.
@@ -22,6 +30,8 @@ class HindsightReplayBuffer(ReplayBuffer):
         goal_reward: Reward (B,) of achieved goals (B, 4) for desired goals (B, 4).
         goal_speed: Velocities of relabelled goals are clipped to ± this [m/s], the range of the task's own goals.
         relabelled: Share of relabelled rows (0.8: four hindsight goals for each of the task's).
+        nearby: Share of the relabelled rows that aim at a point around the puck, `NEARBY` at most from it.
+        nearby_steps: Steps over which this share rises linearly from 0: with the future a policy is found sooner.
         seed: Seed of the sampling.
         **kwargs: As for `ReplayBuffer`.
     """
@@ -33,16 +43,14 @@ class HindsightReplayBuffer(ReplayBuffer):
         goal_reward: Callable[[np.ndarray, np.ndarray], np.ndarray],
         goal_speed: float,
         relabelled: float = 0.8,
+        nearby: float = 0.0,
+        nearby_steps: int = 0,
         seed: int = 0,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.goals, self.goal_reward, self.goal_speed, self.relabelled = (
-            goals,
-            goal_reward,
-            goal_speed,
-            relabelled,
-        )
+        self.goals, self.goal_reward, self.goal_speed = goals, goal_reward, goal_speed
+        self.relabelled, self.nearby, self.nearby_steps = relabelled, nearby, nearby_steps
         self.rng = np.random.default_rng(seed)
         shape = (self.buffer_size, self.n_envs)
         self.achieved = np.zeros((*shape, 4))  # by the next state
@@ -76,14 +84,18 @@ class HindsightReplayBuffer(ReplayBuffer):
         super().add(obs, next_obs, action, reward, done, infos)
 
     def sample(self, batch_size: int, env: Any = None) -> Batch:  # type: ignore[override]
-        """Draw transitions uniformly and relabel `relabelled` of them."""
+        """Draw transitions uniformly and relabel `relabelled` of them, `nearby` of these around the puck."""
         rows = self.rng.integers(self.size(), size=batch_size)
         envs = self.rng.integers(self.n_envs, size=batch_size)
         later = self.rng.integers(self.written[rows, envs], self.episode_end[rows, envs]) % self.buffer_size
-        relabel = self.rng.random(batch_size) < self.relabelled
+        draw = self.rng.random(batch_size)
+        relabel = draw < self.relabelled
+        near = draw < self.relabelled * linear_annealing(self.step, self.nearby_steps, self.nearby)
         desired = self.desired[rows, envs]
         goal = np.where(relabel[:, None], self.achieved[later, envs], desired)
         goal[relabel, 2:] = goal[relabel, 2:].clip(-self.goal_speed, self.goal_speed)
+        puck = desired[near, :2] + self.goals.extract(self.observations[rows, envs][near])[:, :2]
+        goal[near] = np.concatenate([puck + self._around(len(puck)), self._velocities(len(puck))], axis=1)
         offset = (goal - desired)[:, : self.goals.goal_dim].astype(np.float32)
         rewards = self.goal_reward(self.achieved[rows, envs], goal).astype(np.float32)
         return Batch(
@@ -93,3 +105,11 @@ class HindsightReplayBuffer(ReplayBuffer):
             self.to_torch(rewards[:, None]),
             self.to_torch(rewards[:, None]),
         )
+
+    def _around(self, count: int) -> np.ndarray:
+        """Draw displacements (count, 2) [m], their lengths uniform up to `NEARBY`."""
+        angle, length = self.rng.uniform(0, 2 * np.pi, count), self.rng.uniform(0, NEARBY, count)
+        return np.stack([length * np.cos(angle), length * np.sin(angle)], axis=1)
+
+    def _velocities(self, count: int) -> np.ndarray:
+        return self.rng.uniform(-self.goal_speed, self.goal_speed, (count, 2))

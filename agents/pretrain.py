@@ -35,6 +35,10 @@ class GoalLearnerConfig:
     ent_coef: str = "auto_0.02"
     relabelled: float = 0.8
     """Share of hindsight goals."""
+    nearby: float | None = None
+    """Share of these that lie around the puck, not in its future; default: 0 for states, 1 for clouds."""
+    nearby_steps: int = 20_000
+    """Environment steps over which that share rises from 0."""
     goal_speed: float = 0.05
     """Largest goal velocity per axis, of the task's and of hindsight goals [m/s]; clouds show none: 0."""
     success_speed: float = 0.1
@@ -68,6 +72,12 @@ class PretrainConfig:
     def goal_speed(self) -> float:
         """Largest goal velocity per axis [m/s]; 0 for clouds, which show no velocity."""
         return self.learner.goal_speed if self.obs == "state" else 0.0
+
+    @property
+    def nearby(self) -> float:
+        """Share of hindsight goals around the puck; 1 for clouds, for which the future would give velocity away."""
+        default = 0.0 if self.obs == "state" else 1.0
+        return default if self.learner.nearby is None else self.learner.nearby
 
 
 def pretrain(config: PretrainConfig) -> tuple[ValueEstimator, dict[str, Any], Calibration]:
@@ -121,6 +131,8 @@ def make_goal_learner(config: PretrainConfig, env: gym.Env) -> SAC:
             "goal_reward": env.unwrapped.goal_reward,  # type: ignore[attr-defined]
             "goal_speed": config.goal_speed,
             "relabelled": learner.relabelled,
+            "nearby": config.nearby,
+            "nearby_steps": learner.nearby_steps,
             "seed": config.seed,
         },
         policy_kwargs={
