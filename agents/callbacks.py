@@ -3,8 +3,11 @@
 import csv
 import math
 import os
+import signal
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +67,17 @@ class Checkpoint(BaseCallback):
         self.last: Path | None = None
         self.done_at = -1
 
-    def interrupt(self, *_: Any) -> None:
-        """Save and stop at the next chance; usable as a signal handler."""
+    @contextmanager
+    def holding_signals(self) -> Iterator[None]:
+        """Let Ctrl-C and SIGTERM save, then raise KeyboardInterrupt at the next chance."""
+        handlers = {number: signal.signal(number, self._interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+
+    def _interrupt(self, *_: Any) -> None:
         self.interrupted = True
 
     def _on_training_start(self) -> None:

@@ -4,16 +4,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from stable_baselines3.common.buffers import ReplayBuffer
 
-from agents.replay import Batch
+from agents.replay import Batch, StoredReplayBuffer
 from shaping.discount import linear_annealing
 from shaping.goals import GoalSet
 
 NEARBY = 0.25  # [m], about the largest distance between puck and goal in the plane task
 
 
-class HindsightReplayBuffer(ReplayBuffer):
+class HindsightReplayBuffer(StoredReplayBuffer):
     """Hindsight experience replay (Andrychowicz et al. 2017) by shifting observations.
 
     A relabelled row aims at what the same episode achieved at a later step (strategy "future"), or at a point around
@@ -105,6 +104,16 @@ class HindsightReplayBuffer(ReplayBuffer):
             self.to_torch(rewards[:, None]),
             self.to_torch(rewards[:, None]),
         )
+
+    def fill(self, rows: dict[str, np.ndarray], position: int) -> None:
+        """Put back the rows that `filled` returned; `position` is where the next one goes."""
+        super().fill(rows, position)
+        self.step = int(self.written[: self.size()].max()) + 1
+        ends = np.where(self.dones[: self.size()] > 0, self.written[: self.size()] + 1, 0)
+        self.episode_start = ends.max(axis=0)
+
+    def _stored(self) -> list[str]:
+        return [*super()._stored(), "achieved", "desired", "episode_end", "written"]
 
     def _around(self, count: int) -> np.ndarray:
         """Draw displacements (count, 2) [m], their lengths uniform up to `NEARBY`."""

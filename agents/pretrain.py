@@ -1,6 +1,7 @@
 """Fit Ṽ_g in the obstacle-free plane: ``python -m agents.pretrain --obs state --out FILE``."""
 
 import json
+import shutil
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +14,8 @@ from stable_baselines3.common.monitor import Monitor
 import envs  # noqa: F401 (registers the tasks)
 from agents.build import DEFAULT_ENCODERS, check_device
 from agents.calibration import Calibration, calibrate, plot_calibration
+from agents.callbacks import Checkpoint
+from agents.checkpoint import list_checkpoints, load_checkpoint
 from agents.config import Observation
 from agents.errors import one_line_errors
 from agents.evaluation import evaluate
@@ -58,15 +61,27 @@ class PretrainConfig:
     steps: int = 50_000
     """Environment steps."""
     out: Path | None = None
-    """Estimator file; default: estimators/push-plane-OBS.pt."""
+    """Estimator file; default: estimators/push-plane-OBS.pt. Checkpoints lie beside it, in FILE.partial, meanwhile."""
+    resume: bool = False
+    """Continue from the last checkpoint; of the configuration only --steps may change."""
     seed: int = 0
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """CUDA where there is one, unless named."""
     episodes: int = 200
     """Fresh episodes of the final report."""
-    evaluate_every: int = 10_000
-    """Environment steps between progress reports."""
+    evaluate_every: int = 5_000
+    """Environment steps between progress reports, with a checkpoint each."""
     learner: GoalLearnerConfig = field(default_factory=GoalLearnerConfig)
+
+    @property
+    def file(self) -> Path:
+        """Estimator file."""
+        return self.out or Path("estimators") / f"push-plane-{self.obs}.pt"
+
+    @property
+    def partial(self) -> Path:
+        """Directory of the checkpoints."""
+        return self.file.with_suffix(".partial")
 
     @property
     def goal_speed(self) -> float:
@@ -86,19 +101,62 @@ def pretrain(config: PretrainConfig) -> tuple[ValueEstimator, dict[str, Any], Ca
     Returns:
         The estimator, its report (plain data) and its calibration.
     """
+    model = learn(config)
+    estimator = to_estimator(model, config)
+    calibration = calibrate(estimator, make_plane(config), config.episodes)
+    return estimator, {"config": _settings(config), **calibration.to_dict()}, calibration
+
+
+def learn(config: PretrainConfig) -> SAC:
+    """Learn the goal policy and its critics, with checkpoints.
+
+    Raises:
+        FileExistsError: There is an estimator; or there are checkpoints, and `resume` is not set.
+        FileNotFoundError: There are none, and it is.
+        ValueError: They were made with another configuration.
+    """
     check_device(config.device)
     torch.set_num_threads(1)
+    checkpoint = _prepare(config)
     env, evaluation_env = make_plane(config), make_plane(config)
     model = make_goal_learner(config, env)
-    while model.num_timesteps < config.steps:
-        model.learn(min(config.evaluate_every, config.steps - model.num_timesteps), reset_num_timesteps=False)
-        result = evaluate(model, evaluation_env, 50)
-        print(
-            f"{model.num_timesteps}/{config.steps} steps, goal policy succeeds in {result.success_rate:.0%}", flush=True
-        )
-    estimator = to_estimator(model, config)
-    calibration = calibrate(estimator, evaluation_env, config.episodes)
-    return estimator, {"config": asdict(config), **calibration.to_dict()}, calibration
+    if checkpoint is not None:
+        load_checkpoint(model, checkpoint)
+        print(f"resumed {config.partial} at step {model.num_timesteps}", flush=True)
+    callback = Checkpoint(config.partial, config.evaluate_every)
+    try:
+        with callback.holding_signals():
+            while model.num_timesteps < config.steps:
+                steps = config.evaluate_every - model.num_timesteps % config.evaluate_every
+                model.learn(min(steps, config.steps - model.num_timesteps), callback, reset_num_timesteps=False)
+                rate = evaluate(model, evaluation_env, 50).success_rate
+                print(f"{model.num_timesteps}/{config.steps} steps, goal policy succeeds in {rate:.0%}", flush=True)
+    except KeyboardInterrupt:
+        print(f"stopped at step {model.num_timesteps}; continue with the same command and --resume")
+        raise SystemExit(130) from None
+    return model
+
+
+def _settings(config: PretrainConfig) -> dict[str, Any]:
+    """What the result depends on, as plain data."""
+    return {k: v for k, v in asdict(config).items() if k not in ("out", "resume")}
+
+
+def _prepare(config: PretrainConfig) -> Path | None:
+    """Return the checkpoint to continue from, if any; write the configuration beside the checkpoints."""
+    path, found = config.partial / "config.json", list_checkpoints(config.partial)
+    if config.file.exists():
+        raise FileExistsError(f"{config.file} exists; move it away, or choose another --out")
+    if config.resume and not found:
+        raise FileNotFoundError(f"{config.partial} has no checkpoint to resume from")
+    if found and not config.resume:
+        raise FileExistsError(f"{config.partial} holds checkpoints; continue with --resume, or move them away")
+    settings = json.loads(json.dumps(_settings(config)))
+    if config.resume and json.loads(path.read_text()) | {"steps": config.steps} != settings:
+        raise ValueError(f"{path}: another configuration; only --steps may be changed when resuming")
+    config.partial.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(settings, indent=2) + "\n")
+    return found[-1] if found else None
 
 
 def make_plane(config: PretrainConfig) -> gym.Env:
@@ -184,13 +242,12 @@ def to_estimator(model: SAC, config: PretrainConfig) -> ValueEstimator:
 def main(arguments: list[str] | None = None) -> None:
     """Entry point of ``python -m agents.pretrain``."""
     config = tyro.cli(PretrainConfig, args=arguments, prog="python -m agents.pretrain")
-    out = config.out or Path("estimators") / f"push-plane-{config.obs}.pt"
-    if out.exists():
-        raise FileExistsError(f"{out} exists; move it away, or choose another --out")
+    out = config.file
     estimator, report, calibration = pretrain(config)
     estimator.save(out)
-    out.with_suffix(".json").write_text(json.dumps(report, indent=2, default=str) + "\n")
+    out.with_suffix(".json").write_text(json.dumps(report, indent=2) + "\n")
     plot_calibration(calibration, out.with_suffix(".png"))
+    shutil.rmtree(config.partial)
     print(
         f"goal policy succeeds in {calibration.success_rate:.1%} of {config.episodes} episodes; rank correlation of "
         f"value and steps that remain {calibration.rank_correlation:.2f}; largest error against γ^n up to 15 steps "

@@ -27,7 +27,36 @@ class Batch(NamedTuple):
     next_features: Float[Tensor, "batch features"] | None = None
 
 
-class ShapedReplayBuffer(ReplayBuffer):
+class StoredReplayBuffer(ReplayBuffer):
+    """Replay buffer whose filled rows can be taken out and put back, for checkpoints."""
+
+    rng: np.random.Generator
+    demonstrations: "StoredReplayBuffer | None" = None
+
+    def filled(self) -> dict[str, np.ndarray]:
+        """The stored rows, by name."""
+        return {name: getattr(self, name)[: self.size()] for name in self._stored()}
+
+    def fill(self, rows: dict[str, np.ndarray], position: int) -> None:
+        """Put back the rows that `filled` returned; `position` is where the next one goes.
+
+        Raises:
+            ValueError: The rows do not fit this buffer.
+        """
+        count = len(rows["rewards"])
+        for name in self._stored():
+            target = getattr(self, name)
+            if name not in rows or rows[name].shape != (count, *target.shape[1:]) or count > self.buffer_size:
+                raise ValueError(f"stored transitions do not fit the replay buffer: {name}")
+            target[:count] = rows[name]
+        self.full = count == self.buffer_size
+        self.pos = position if self.full else count  # a full ring in a larger buffer is not full any more
+
+    def _stored(self) -> list[str]:
+        return ["observations", "next_observations", "actions", "rewards", "dones", "timeouts"]
+
+
+class ShapedReplayBuffer(StoredReplayBuffer):
     """Ring buffer that stores Φ(s), Φ(s′) beside each transition and forms r̄ when sampled.
 
     r̄ = scale · [r + γΦ(s′) − Φ(s)]  (paper, eq. reshaped_reward)
@@ -130,27 +159,8 @@ class ShapedReplayBuffer(ReplayBuffer):
         if self.demonstrations is not None:
             self.demonstrations.recompute_potentials(potential)
 
-    def filled(self) -> dict[str, np.ndarray]:
-        """The stored rows, by name, for a checkpoint."""
-        return {name: getattr(self, name)[: self.size()] for name in self._stored()}
-
-    def fill(self, rows: dict[str, np.ndarray], position: int) -> None:
-        """Put back the rows that `filled` returned; `position` is where the next one goes.
-
-        Raises:
-            ValueError: The rows do not fit this buffer.
-        """
-        count = len(rows["rewards"])
-        for name in self._stored():
-            target = getattr(self, name)
-            if name not in rows or rows[name].shape != (count, *target.shape[1:]) or count > self.buffer_size:
-                raise ValueError(f"stored transitions do not fit the replay buffer: {name}")
-            target[:count] = rows[name]
-        self.full = count == self.buffer_size
-        self.pos = position if self.full else count  # a full ring in a larger buffer is not full any more
-
     def _stored(self) -> list[str]:
-        names = ["observations", "next_observations", "actions", "rewards", "dones", "timeouts", "potentials"]
+        names = [*super()._stored(), "potentials"]
         return names if self.features is None else [*names, "features"]
 
     def _draw(self, batch_size: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,7 +1,6 @@
 """Train an agent: ``python -m agents.train --obs pointcloud``."""
 
 import dataclasses
-import signal
 import sys
 import time
 from pathlib import Path
@@ -47,17 +46,14 @@ def train(config: TrainConfig) -> dict[str, Any]:
     checkpoint_callback = Checkpoint(directory / runs.CHECKPOINTS, config.checkpoint_every)
     callbacks = [evaluation, checkpoint_callback, Progress(config.steps, evaluation)]
     start = time.monotonic()
-    handlers = {n: signal.signal(n, checkpoint_callback.interrupt) for n in (signal.SIGINT, signal.SIGTERM)}
     try:
         remaining = config.steps - model.num_timesteps
         if remaining > 0:
-            model.learn(remaining, CallbackList(callbacks), log_interval=10, reset_num_timesteps=False)
+            with checkpoint_callback.holding_signals():
+                model.learn(remaining, CallbackList(callbacks), log_interval=10, reset_num_timesteps=False)
     except KeyboardInterrupt:
         print(f"stopped at step {model.num_timesteps}; continue with --resume {directory}")
         raise SystemExit(130) from None
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
     seconds = time.monotonic() - start
     save_policy(model.policy, directory / runs.POLICY)
     policy, _ = runs.load_policy(directory / runs.POLICY)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from agents.calibration import Calibration
-from agents.pretrain import PretrainConfig, make_goal_learner, make_plane, to_estimator
+from agents.pretrain import PretrainConfig, learn, make_goal_learner, make_plane, to_estimator
 
 
 def test_a_value_that_counts_steps_is_calibrated_and_another_is_not():
@@ -17,6 +17,29 @@ def test_a_value_that_counts_steps_is_calibrated_and_another_is_not():
     flat = Calibration(1.0, np.full(len(remaining), 0.99), remaining, 0.99)
     assert flat.worst_error > 0.05
     assert sum(row["count"] for row in good.table()) == len(remaining)
+
+
+def short(out, steps=200, **settings):
+    learner = dataclasses.replace(PretrainConfig().learner, learning_starts=100, batch_size=32)
+    return PretrainConfig("pointcloud", steps=steps, out=out, learner=learner, evaluate_every=150, **settings)
+
+
+def test_a_resumed_pre_training_ends_where_an_uninterrupted_one_does(tmp_path):
+    whole, _ = learn(short(tmp_path / "whole.pt")), learn(short(tmp_path / "parts.pt", steps=150))
+    with pytest.raises(FileExistsError, match="--resume"):
+        learn(short(tmp_path / "parts.pt"))
+    with pytest.raises(ValueError, match="only --steps"):
+        learn(short(tmp_path / "parts.pt", seed=1, resume=True))
+    resumed = learn(short(tmp_path / "parts.pt", resume=True))
+    for a, b in zip(whole.policy.parameters(), resumed.policy.parameters(), strict=True):
+        assert torch.equal(a, b)
+    for a, b in zip(whole.replay_buffer.sample(64), resumed.replay_buffer.sample(64), strict=True):
+        assert a is b is None or torch.equal(a, b)
+
+
+def test_nothing_to_resume_is_said(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no checkpoint"):
+        learn(short(tmp_path / "none.pt", resume=True))
 
 
 @pytest.mark.parametrize("obs", ["state", "pointcloud"])
