@@ -104,11 +104,16 @@ class _Surface:
     def _shut_down(cls) -> None:
         if cls._process != os.getpid() or cls._context is None:
             return
-        cls._context.make_current()
-        for surface in cls._live.values():
-            surface.buffers.free()
+        try:
+            cls._context.make_current()
+        except Exception:  # each backend has its own
+            # Another library's exit handler has closed the display, and with it all that is to be freed here.
+            cls._context._context = None
+        else:
+            for surface in cls._live.values():
+                surface.buffers.free()
+            cls._context.free()
         cls._live.clear()
-        cls._context.free()
         cls._context = None
 
 

@@ -1,0 +1,1 @@
+"""Throughput by stage, beside the stock stack: ``python -m agents.benchmark``."""

@@ -1,0 +1,132 @@
+"""Throughput of the project and of the stock stack, stage by stage, in one run: ``python -m agents.benchmark``."""
+
+import contextlib
+import json
+import os
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import tyro
+
+from agents.config import PAPER
+from agents.errors import one_line_errors
+
+
+@dataclass(frozen=True)
+class BenchmarkConfig:
+    """Measure physics, steps, resets, images, clouds, Φ, updates and training: this project beside the stock stack.
+
+    The stock stack is robosuite's environment, controller and cameras, Open3D, and Stable-Baselines3's SAC with a plain
+    PointNet of the same layers. Both learn by the paper's protocol: 2 updates of batch 512 a step. Only the project
+    pays for Φ.
+    """
+
+    json: bool = False
+    """Print one JSON object on standard output and nothing else there."""
+    quick: bool = False
+    """Fewer and shorter samples."""
+    threads: int = 1
+    """CPU threads, of both."""
+    precision: str = PAPER.learner.precision
+    """Of the project's learner: auto, float32 or bfloat16."""
+    renderer: str = "ray"
+    """Of the project: ray or gl. The stock stack uses OpenGL."""
+    device: str = "auto"
+    """Of both learners: auto, cpu or cuda."""
+
+
+@one_line_errors
+def main(arguments: list[str] | None = None) -> None:
+    """Entry point of ``python -m agents.benchmark``."""
+    config = tyro.cli(BenchmarkConfig, args=arguments, prog="python -m agents.benchmark")
+    if config.threads < 1:
+        raise ValueError(f"--threads is {config.threads}; give at least 1")
+    _limit_threads(config.threads)
+    from rich.console import Console
+
+    import envs  # noqa: F401 (first, for it silences robosuite's import)
+    from agents.benchmark.report import conclusion, summarise, table
+
+    with contextlib.redirect_stdout(sys.stderr):
+        settings = _settings(config)
+        stages, times = _measure(settings)
+    summary = summarise(times, settings)
+    if config.json:
+        print(json.dumps(summary))
+        return
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    console.print(table(stages, times))
+    console.print(conclusion(summary), highlight=False)
+
+
+def _limit_threads(threads: int) -> None:
+    """Set what libraries read when they are loaded; the software renderer's 0 is the calling thread alone."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = str(threads)
+    os.environ["LP_NUM_THREADS"] = str(threads if threads > 1 else 0)
+
+
+def _settings(config: BenchmarkConfig) -> Any:
+    """Check what is named against what is here.
+
+    Raises:
+        ValueError: Device, precision or renderer is not available; lists what is.
+    """
+    import torch
+
+    from agents.benchmark.stages import Settings
+    from agents.benchmark.timing import Timer
+    from agents.precision import resolve_precision
+
+    devices = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
+    device = devices[-1] if config.device == "auto" else config.device
+    if device not in devices:
+        raise ValueError(f"--device {config.device}: not available here; choose from {', '.join(devices)}, auto")
+    resolve_precision(config.precision, torch.device(device))
+    _check_renderer(config.renderer)
+    repeats, seconds = (3, 0.05) if config.quick else (7, 0.5)
+    torch.set_num_threads(config.threads)
+    return Settings(Timer(device, config.threads, repeats, seconds), config.renderer, config.precision)
+
+
+def _check_renderer(renderer: str) -> None:
+    import mujoco
+
+    from perception.rendering import RENDERERS, make_renderer
+
+    model = mujoco.MjModel.from_xml_string(
+        '<mujoco><worldbody><camera name="eye"/><body name="ball"><geom size="1"/></body></worldbody></mujoco>'
+    )
+    available, reason = [], ""
+    for name in RENDERERS:
+        probe = make_renderer(name, model, "eye", "ball", 8, 8)
+        try:
+            probe.render(mujoco.MjData(model))
+            available.append(name)
+        except RuntimeError as error:
+            reason = f" ({error})"
+        probe.close()
+    if renderer not in available:
+        raise ValueError(f"--renderer {renderer}: not available here; choose from {', '.join(available)}{reason}")
+    if "gl" not in available:
+        raise ValueError(f"the stock stack has no other renderer than OpenGL{reason}")
+
+
+def _measure(settings: Any) -> tuple[list[Any], dict[str, dict[str, float]]]:
+    """Take the times of all stages, and say so on standard error."""
+    from agents.benchmark.stages import environment_stages, potential_stages
+    from agents.benchmark.training import training_stages
+
+    stages, times = [], {}
+    for part in (environment_stages, potential_stages, training_stages):
+        for stage in part(settings):
+            times[stage.name] = found = settings.timer.measure(stage.works)
+            figures = ", ".join(f"{side} {1000 * seconds:.2f} ms" for side, seconds in found.items())
+            print(f"{stage.label}: {figures}", flush=True)
+            stages.append(stage)
+    return stages, times
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,188 @@
+"""The stages of an environment step and of Φ: for the project, and for the stock stack where it has them."""
+
+import dataclasses
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import mujoco
+import numpy as np
+
+from agents.benchmark.stock import CAMERA, StockPush
+from agents.benchmark.timing import Timer, Work
+from agents.build import ENVIRONMENTS, load_estimator, load_trajectories
+from agents.config import PAPER, Observation, TrainConfig
+from perception.cameras import camera_to_world
+from perception.observation import WORKSPACE
+from perception.point_cloud import back_project, crop, sample_points, transform
+from perception.rendering import make_renderer
+from shaping.potential import Potential
+
+OBSERVATIONS: dict[Observation, str] = {"state": "states", "pointcloud": "clouds"}
+SUBSTEPS = 25
+BUFFER = 100_000  # transitions in the replay buffers, more than a cache holds
+IMAGE_SIZE = 128  # the project's [pixels]
+IMAGES = 4  # that clouds are made of, again and again
+DEMONSTRATIONS = 100
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is measured.
+
+    Attributes:
+        timer: Takes the times.
+        renderer: The project's renderer.
+        precision: The project's learner's.
+    """
+
+    timer: Timer
+    renderer: str
+    precision: Any
+
+    def config(self, obs: Observation, encoder_training: Any = "scratch") -> TrainConfig:
+        """The paper's protocol, from the first step on."""
+        changed = {"precision": self.precision, "encoder_training": encoder_training, "learning_starts": 0}
+        learner = dataclasses.replace(PAPER.learner, **changed)
+        device: Any = self.timer.device
+        return dataclasses.replace(
+            PAPER, obs=obs, steps=BUFFER, device=device, threads=self.timer.threads, learner=learner
+        )
+
+    def env(self, obs: Observation) -> gym.Env:
+        """The slot task."""
+        perception = {"renderer": self.renderer} if obs == "pointcloud" else None
+        return gym.make(ENVIRONMENTS["push-slot"], obs=obs, perception=perception)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What is timed together.
+
+    Attributes:
+        name: Key of its figures.
+        label: Name for people.
+        works: "project", and "stock" where the stock stack has it.
+        part_of: Observation of the training step that it is part of.
+        times: How often it happens there.
+    """
+
+    name: str
+    label: str
+    works: dict[str, Work]
+    part_of: Observation | None = None
+    times: float = 1.0
+
+
+def environment_stages(settings: Settings) -> Iterator[Stage]:
+    """Physics, steps, resets, images and clouds, built one after the other."""
+    timer = settings.timer
+    env, stock = settings.env("state"), StockPush(clouds=False)
+    horizon = env.unwrapped.horizon  # type: ignore[attr-defined]
+    yield Stage("physics", "physics alone", {"project": timer.steps(env, _physics(env, timer))}, "state")
+    yield Stage("state_step", "state step", {"project": timer.steps(env), "stock": timer.steps(stock)}, "state")
+    resets = {"project": timer.timed(env.reset), "stock": timer.timed(stock.reset)}
+    yield Stage("reset", "reset", resets, "state", 1 / horizon)
+    stock.robosuite.hard_reset = False
+    yield Stage("soft_reset", "reset, model kept", {"stock": timer.timed(stock.reset)})
+    env.close()
+    stock.close()
+
+    env, stock = settings.env("pointcloud"), StockPush(clouds=True)
+    model, data = env.unwrapped.model, env.unwrapped.data  # type: ignore[attr-defined]
+    renderer = make_renderer(settings.renderer, model, CAMERA, width=IMAGE_SIZE, height=IMAGE_SIZE)
+    images = {
+        "project": timer.steps(env, timer.timed(lambda: renderer.render(data))),
+        "stock": timer.steps(stock, timer.timed(lambda: stock.depth_and_mask(*stock.render()))),
+    }
+    yield Stage("depth_and_mask", "depth and mask", images, "pointcloud")
+    yield Stage("cloud", "20 points of them", _clouds(env, stock, renderer, timer), "pointcloud")
+    works = {"project": timer.steps(env), "stock": timer.steps(stock)}
+    yield Stage("pointcloud_step", "point-cloud step", works, "pointcloud")
+    resets = {"project": timer.timed(env.reset), "stock": timer.timed(stock.reset)}
+    yield Stage("pointcloud_reset", "point-cloud reset", resets, "pointcloud", 1 / horizon)
+    renderer.close()
+    env.close()
+    stock.close()
+
+
+def potential_stages(settings: Settings) -> Iterator[Stage]:
+    """Φ of one observation at a time, as training asks for it, for one and for many demonstrations."""
+    for obs, noun in OBSERVATIONS.items():
+        config = settings.config(obs)
+        estimator, shown = load_estimator(config), load_trajectories(config)[0].observations[obs]
+        seen = np.concatenate(vary(shown, 8, seed=1))
+        for demonstrations in ([shown], vary(shown, DEMONSTRATIONS)):
+            potential = Potential(
+                estimator,
+                demonstrations,
+                gamma=config.learner.gamma,
+                combine=config.potential.combine,
+                radius=config.potential.radius,
+                beta=config.potential.beta,
+                terminal=config.potential.terminal,
+            )
+            count = len(demonstrations)
+            label = f"Φ, {noun}, {count} demonstration{'s' if count > 1 else ''}"
+            works = {"project": _potential(potential, seen, settings.timer)}
+            yield Stage(f"potential_{obs}_{count}", label, works, obs if count == 1 else None)
+
+
+def vary(shown: np.ndarray, count: int, seed: int = 0) -> list[np.ndarray]:
+    """Make demonstrations of one: its puck up to 2 cm aside, less towards the end, begun up to 15 steps later."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for _ in range(count):
+        varied = shown[rng.integers(16) :].copy()
+        aside = np.linspace(1.0, 0.0, len(varied))[:, None] * rng.uniform(-0.02, 0.02, 2)
+        if varied.ndim == 2:
+            varied[:, 4:6] += aside
+        else:
+            varied[..., 2:] += aside[:, None]
+        made.append(varied)
+    return made
+
+
+def _physics(env: gym.Env, timer: Timer) -> Work:
+    """Measure MuJoCo from the states that an episode visits, the torques held."""
+    model, data = env.unwrapped.model, env.unwrapped.data  # type: ignore[attr-defined]
+    copy = mujoco.MjData(model)
+    stepped = timer.timed(lambda: mujoco.mj_step(model, copy, SUBSTEPS))
+
+    def work() -> float:
+        mujoco.mj_copyData(copy, model, data)
+        return stepped()
+
+    return work
+
+
+def _clouds(env: gym.Env, stock: StockPush, renderer: Any, timer: Timer) -> dict[str, Work]:
+    """Measure points of images that are rendered beforehand, and that show the puck."""
+    model, data = env.unwrapped.model, env.unwrapped.data  # type: ignore[attr-defined]
+    images: list[tuple[Any, Any]] = []
+    while len(images) < IMAGES:
+        env.reset()
+        stock.reset()
+        pair = renderer.render(data), stock.depth_and_mask(*stock.render())
+        if all(mask.any() for _, mask in pair):
+            images.append(pair)
+    pose, box = camera_to_world(model, data, CAMERA), np.asarray(WORKSPACE)
+    ours, theirs = (itertools.cycle(side) for side in zip(*images, strict=True))
+
+    def sample() -> None:
+        depth, mask = next(ours)
+        sample_points(crop(transform(back_project(depth, mask, renderer.intrinsics), pose), box), 20)
+
+    return {"project": timer.timed(sample), "stock": timer.timed(lambda: stock.cloud(*next(theirs)))}
+
+
+def _potential(potential: Potential, seen: np.ndarray, timer: Timer) -> Work:
+    order = itertools.cycle(np.random.default_rng(0).permutation(len(seen)))
+
+    def one() -> None:
+        index = next(order)
+        potential(seen[index : index + 1])
+
+    return timer.timed(one)

@@ -1,0 +1,91 @@
+"""Updates and whole training steps: the project's learner and Stable-Baselines3's, on the same transitions."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from stable_baselines3.common.buffers import ReplayBuffer
+from stable_baselines3.common.logger import Logger
+
+from agents.benchmark.stages import BUFFER, OBSERVATIONS, Settings, Stage
+from agents.benchmark.stock import StockPush, make_stock_agent
+from agents.benchmark.timing import Timer, Work
+from agents.build import make_agent
+
+COLLECTED = 200  # transitions that fill the buffers, again and again
+STEPS_AT_ONCE = 5
+
+
+def training_stages(settings: Settings) -> Iterator[Stage]:
+    """Updates of batch 512, and steps of training without resets, built one after the other."""
+    timer = settings.timer
+    for obs, noun in OBSERVATIONS.items():
+        env, stock_env = settings.env(obs), StockPush(clouds=obs == "pointcloud")
+        transitions = collect(env)
+        config = settings.config(obs)
+        batch, updates = config.learner.batch_size, config.learner.gradient_steps
+        stock = make_stock_agent(
+            stock_env,
+            clouds=obs == "pointcloud",
+            batch_size=batch,
+            gradient_steps=updates,
+            buffer_size=BUFFER,
+            learning_starts=0,
+            device=timer.device,
+        )
+        agents: dict[str, Any] = {"project": make_agent(config, env), "stock": stock}
+        for agent in agents.values():
+            _prepare(agent, transitions)
+        works = {name: _update(agent, batch, timer) for name, agent in agents.items()}
+        yield Stage(f"sac_{obs}", f"SAC update, {noun}", works, obs, updates)
+        works = {name: _learn(agent, timer) for name, agent in agents.items()}
+        yield Stage(f"train_{obs}", f"training step, {noun}", works)
+        stock_env.close()
+        env.close()
+
+    env = settings.env("pointcloud")
+    frozen = make_agent(settings.config("pointcloud", "frozen"), env)
+    _prepare(frozen, transitions)
+    yield Stage("sac_pointcloud_frozen", "SAC update, features stored", {"project": _update(frozen, batch, timer)})
+    yield Stage("train_pointcloud_frozen", "training step, features stored", {"project": _learn(frozen, timer)})
+    env.close()
+
+
+def collect(env: gym.Env) -> list[tuple[Any, ...]]:
+    """Take transitions with random actions, as arguments of `ReplayBuffer.add`."""
+    rng = np.random.default_rng(0)
+    transitions = []
+    observation, _ = env.reset(seed=0)
+    for _ in range(COLLECTED):
+        action = rng.uniform(-1.0, 1.0, 2).astype(np.float32)
+        following, reward, terminated, truncated, info = env.step(action)
+        done = np.array([terminated or truncated])
+        info["TimeLimit.truncated"] = truncated
+        transitions.append((observation[None], following[None], action[None], np.array([reward]), done, [info]))
+        observation = env.reset()[0] if done[0] else following
+    return transitions
+
+
+def fill(buffer: ReplayBuffer, transitions: list[tuple[Any, ...]]) -> None:
+    """Fill a buffer by repeating transitions."""
+    for transition in transitions:
+        buffer.add(*transition)
+    for array in vars(buffer).values():
+        if isinstance(array, np.ndarray) and len(array) == buffer.buffer_size:
+            array[:] = np.resize(array[: len(transitions)], array.shape)
+    buffer.full = True
+
+
+def _prepare(agent: Any, transitions: list[tuple[Any, ...]]) -> None:
+    agent.set_logger(Logger(None, []))
+    fill(agent.replay_buffer, transitions)
+
+
+def _update(agent: Any, batch_size: int, timer: Timer) -> Work:
+    return timer.timed(lambda: agent.train(1, batch_size))
+
+
+def _learn(agent: Any, timer: Timer) -> Work:
+    """Measure steps of training: act, step, Φ, store, update."""
+    return timer.timed(lambda: agent.learn(STEPS_AT_ONCE, log_interval=None, reset_num_timesteps=False), STEPS_AT_ONCE)
