@@ -1,70 +1,121 @@
-"""What happens beside learning: evaluation, checkpoints, progress."""
+"""What happens beside learning: evaluation, checkpoints, progress.
 
-import csv
+Evaluations and checkpoints happen between two steps of the training, where everything that a step does is done: its
+transition is stored and learned from. In `on_step` they would miss a part.
+"""
+
 import math
-import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import gymnasium as gym
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.logger import KVWriter
-from tqdm.rich import tqdm
+from tqdm import tqdm
 
 from agents.checkpoint import save_checkpoint
 from agents.evaluation import Evaluation, evaluate
+from agents.files import write_tensors
+from agents.runs import BEST, policy_weights
+
+
+class Stateful(Protocol):
+    """Something that a checkpoint keeps beside the agent."""
+
+    def get_state(self) -> dict[str, Any]:
+        """Tensors and plain data."""
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Continue from what `get_state` returned."""
+
+
+class GoodEnough(Exception):
+    """The training ends early: its policy is as good as was asked for."""
 
 
 class Evaluate(BaseCallback):
-    """Evaluate the deterministic policy from time to time, log the result, keep the best policy.
+    """Evaluate the deterministic policy every `every` steps and at the end, log the result, keep the best policy.
 
     Args:
         env: Environment of its own, so that training is the same with and without evaluations.
         every: Environment steps between evaluations.
         episodes: Episodes of each.
         directory: Run directory; the best policy (highest success rate, then fewest steps) goes to `best.pt`.
-        stop_at: Success rate that ends the training; None never does.
+        stop_at: Success rate that ends the training with `GoodEnough`; None never does.
     """
 
     def __init__(self, env: gym.Env, every: int, episodes: int, directory: Path, stop_at: float | None = None) -> None:
         super().__init__()
         self.env, self.every, self.episodes, self.directory, self.stop_at = env, every, episodes, directory, stop_at
         self.best = (-1.0, 0.0)  # `score` of the best policy
-        self.last: Evaluation | None = None
+        self.best_policy: dict[str, torch.Tensor] | None = None
+        self.done_at = 0  # step of the last evaluation
+        self.success_rate: float | None = None  # its result
+
+    @property
+    def good_enough(self) -> bool:
+        """Whether the last evaluation reached `stop_at`."""
+        rate = self.success_rate
+        return rate is not None and self.stop_at is not None and rate >= self.stop_at
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the last result, and the best with its policy."""
+        return {k: getattr(self, k) for k in ("best", "best_policy", "done_at", "success_rate")}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Continue from what `get_state` returned; `best.pt` becomes what it was then."""
+        self.done_at, self.success_rate = state["done_at"], state["success_rate"]
+        self.best, self.best_policy = tuple(state["best"]), state["best_policy"]
+        if self.best_policy is None:
+            (self.directory / BEST).unlink(missing_ok=True)
+        else:
+            write_tensors(self.directory / BEST, self.best_policy)
+
+    def _on_rollout_start(self) -> None:
+        if self.num_timesteps % self.every == 0:
+            self._evaluate()
 
     def _on_step(self) -> bool:
-        if self.num_timesteps % self.every:
-            return True
-        self.last = result = evaluate(self.model, self.env, self.episodes)
-        self.logger.record("eval/success_rate", result.success_rate)
+        return True
+
+    def _on_training_end(self) -> None:
+        self._evaluate()
+
+    def _evaluate(self) -> None:
+        if self.num_timesteps == self.done_at:
+            return
+        result = evaluate(self.model, self.env, self.episodes)
+        self.done_at, self.success_rate = self.num_timesteps, result.success_rate
+        values = {"eval/success_rate": result.success_rate}
         if result.mean_steps is not None:
-            self.logger.record("eval/mean_steps", result.mean_steps)
-        self.logger.dump(self.num_timesteps)
-        reached = score({"eval/success_rate": result.success_rate, "eval/mean_steps": result.mean_steps})
-        if reached > self.best:
-            self.best = reached
-            save_policy(self.model.policy, self.directory / "best.pt")
-        return self.stop_at is None or result.success_rate < self.stop_at
+            values["eval/mean_steps"] = result.mean_steps
+        for output in self.logger.output_formats:  # not `dump`, which would end the means of the training's own values
+            output.write(values, {}, self.num_timesteps)  # type: ignore[union-attr]
+        if score(result) > self.best:
+            self.best, self.best_policy = score(result), policy_weights(self.model.policy)
+            write_tensors(self.directory / BEST, self.best_policy)
+        if self.good_enough:
+            raise GoodEnough
 
 
 class Checkpoint(BaseCallback):
     """Write a checkpoint every `every` environment steps, at the end, and when the training is interrupted.
 
-    Between two rollouts everything that a step does is done, its transition stored and learned from; elsewhere a
-    checkpoint would miss a part. Ctrl-C and SIGTERM are therefore held back until then.
+    Args:
+        directory: Where checkpoints go.
+        every: Environment steps between them.
+        beside: What they keep beside the agent, by name.
     """
 
-    def __init__(self, directory: Path, every: int) -> None:
+    def __init__(self, directory: Path, every: int, beside: Mapping[str, Stateful] | None = None) -> None:
         super().__init__()
-        self.directory, self.every = directory, every
+        self.directory, self.every, self.beside = directory, every, beside or {}
         self.interrupted = False
-        self.last: Path | None = None
         self.done_at = -1
 
     @contextmanager
@@ -76,6 +127,15 @@ class Checkpoint(BaseCallback):
         finally:
             for number, handler in handlers.items():
                 signal.signal(number, handler)
+        if self.interrupted:
+            raise KeyboardInterrupt
+
+    def save(self) -> None:
+        """Write a checkpoint, unless the last one is of this step."""
+        if self.num_timesteps != self.done_at:
+            run = {name: part.get_state() for name, part in self.beside.items()}
+            save_checkpoint(self.model, self.directory, run)  # type: ignore[arg-type]
+            self.done_at = self.num_timesteps
 
     def _interrupt(self, *_: Any) -> None:
         self.interrupted = True
@@ -85,96 +145,73 @@ class Checkpoint(BaseCallback):
 
     def _on_rollout_start(self) -> None:
         if self.interrupted:
-            self._save()
+            self.save()
             raise KeyboardInterrupt
         if self.num_timesteps % self.every == 0:
-            self._save()
+            self.save()
 
     def _on_step(self) -> bool:
         return True
 
     def _on_training_end(self) -> None:
-        self._save()
-
-    def _save(self) -> None:
-        if self.num_timesteps != self.done_at:
-            self.last = save_checkpoint(self.model, self.directory)  # type: ignore[arg-type]
-            self.done_at = self.num_timesteps
+        self.save()
 
 
 class Progress(BaseCallback):
-    """Show how far the training is: a bar on a terminal, a plain line every 30 s elsewhere."""
+    """Show how far the training is, a bar on a terminal, a plain line every 30 s elsewhere, and keep its clock."""
 
     def __init__(self, total: int, evaluation: Evaluate) -> None:
         super().__init__()
         self.total, self.evaluation = total, evaluation
         self.bar: Any = None
+        self.before, self.start, self.first, self.shown_at = 0.0, time.monotonic(), 0, -1
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of training, those before the last interruption included."""
+        return self.before + time.monotonic() - self.start
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the seconds of training."""
+        return {"seconds": self.seconds}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Continue from what `get_state` returned."""
+        self.before, self.start = state["seconds"], time.monotonic()
+
+    def close(self) -> None:
+        """Show the last step."""
+        if self.bar is not None:
+            self.bar.close()
+        elif self.shown_at != self.num_timesteps > 0:
+            self._line()
 
     def _on_training_start(self) -> None:
-        self.start, self.first, self.shown = time.monotonic(), self.num_timesteps, time.monotonic()
+        self.first, self.first_seconds, self.shown = self.num_timesteps, self.seconds, time.monotonic()
+        # Stable-Baselines3 logs its own clock
+        self.model.start_time = time.time_ns() - int(self.seconds * 1e9)
+        self.model._num_timesteps_at_start = 0
         if sys.stderr.isatty():
             self.bar = tqdm(total=self.total, initial=self.num_timesteps, unit="step")
 
     def _on_step(self) -> bool:
         if self.bar is not None:
             self.bar.update(1)
-            if self.evaluation.last is not None:
-                self.bar.set_description(f"success {self.evaluation.last.success_rate:.0%}")
-        elif time.monotonic() - self.shown > 30 or self.num_timesteps == self.total:
+            if self.evaluation.success_rate is not None:
+                self.bar.set_description(f"success {self.evaluation.success_rate:.0%}", refresh=False)
+        elif time.monotonic() - self.shown > 30:
             self._line()
         return True
 
-    def _on_training_end(self) -> None:
-        if self.bar is not None:
-            self.bar.close()
-
     def _line(self) -> None:
-        self.shown = time.monotonic()
-        rate = (self.num_timesteps - self.first) / (self.shown - self.start)
+        self.shown, self.shown_at = time.monotonic(), self.num_timesteps
+        rate = (self.num_timesteps - self.first) / (self.seconds - self.first_seconds)
         left = (self.total - self.num_timesteps) / max(rate, 1e-9) / 60
-        last = self.evaluation.last
-        success = "" if last is None else f", success {last.success_rate:.0%}"
+        last = self.evaluation.success_rate
+        success = "" if last is None else f", success {last:.0%}"
         print(f"{self.num_timesteps}/{self.total} steps, {rate:.0f} steps/s, {left:.0f} min left{success}", flush=True)
 
 
-class CsvProgress(KVWriter):
-    """`progress.csv`: one row per logged step; a resumed run continues the file after its checkpoint.
-
-    Args:
-        path: The file.
-        resumed_at: Rows of an existing file after this step are dropped.
-    """
-
-    def __init__(self, path: Path, resumed_at: int = 0) -> None:
-        self.path, self.rows = path, []
-        if path.exists():
-            with path.open(newline="") as file:
-                self.rows = [row for row in csv.DictReader(file) if int(row["step"]) <= resumed_at]
-
-    def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
-        """Append a row and rewrite the file atomically."""
-        del key_excluded
-        self.rows.append({"step": step} | {k: v for k, v in sorted(key_values.items()) if not isinstance(v, str)})
-        names = ["step", *sorted({k for row in self.rows for k in row} - {"step"})]
-        partial = self.path.with_suffix(".tmp")
-        with partial.open("w", newline="") as file:
-            writer = csv.DictWriter(file, names)
-            writer.writeheader()
-            writer.writerows(self.rows)
-        partial.replace(self.path)
-
-    def close(self) -> None:
-        """Nothing stays open between rows."""
-
-
-def score(row: dict[str, Any]) -> tuple[float, float]:
-    """Order evaluations, rows of `progress.csv`: by success rate, then by fewer steps; other rows come last."""
-    rate, steps = row.get("eval/success_rate"), row.get("eval/mean_steps")
-    return (-1.0 if rate in (None, "") else float(rate)), -(math.inf if steps in (None, "") else float(steps))
-
-
-def save_policy(policy: torch.nn.Module, path: Path) -> None:
-    """Write the weights that acting needs, atomically: the actor with its encoder."""
-    partial = path.with_suffix(f".{os.getpid()}.tmp")
-    torch.save({k: v for k, v in policy.state_dict().items() if k.startswith("actor.")}, partial)
-    partial.replace(path)
+def score(result: Evaluation) -> tuple[float, float]:
+    """Order evaluations: by success rate, then by fewer steps."""
+    return result.success_rate, -math.inf if result.mean_steps is None else -result.mean_steps

@@ -1,123 +1,172 @@
-"""Checkpoints of a training: everything that the next step depends on, as data, written atomically.
+"""Checkpoints of a training: everything that the next step depends on, as data, whole or not there.
 
-A checkpoint is a directory `step-N` with `agent.pt` (weights, optimisers, counters, random states, the environment's
-state; read with ``weights_only``) and `buffer.npz` (the filled rows of the replay buffer).
+A checkpoint is a directory `step-N` with
+
+    agent.pt                          weights, optimisers, counters, random states, the environment's state
+    buffer.NAME.npy                   the filled rows of the replay buffer, one array each
+    demonstrations.NAME.npy           those of its demonstrated part
+    manifest.json                     SHA-256 of each file
+
+It is written under a hidden name and renamed once it is on the disk. A damaged one is told by its checksums.
 """
 
-import os
+import hashlib
+import io
+import json
+import re
 import shutil
-from collections import deque
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
+from agents.files import discard, read_tensors, sync, tensor_bytes
+from agents.finite import check_weights
 from agents.sac import SAC
+from agents.snapshot import buffers, restore_snapshot, take_snapshot
 
 KEPT = 2
-COUNTERS = ("num_timesteps", "_n_updates", "_episode_num")
+AGENT, MANIFEST = "agent.pt", "manifest.json"
 
 
-def save_checkpoint(model: SAC, directory: Path) -> Path:
-    """Write a checkpoint of `model` and its environment below `directory`, keep the last two, return its path."""
+class DamagedError(ValueError):
+    """A checkpoint whose files are not those that were written."""
+
+
+def save_checkpoint(model: SAC, directory: Path, run: dict[str, Any] | None = None) -> Path:
+    """Write a checkpoint of `model` and its environment below `directory`, keep the last two, return its path.
+
+    Args:
+        model: Between two steps, its transition stored and learned from.
+        directory: Made if missing.
+        run: What the run keeps beside the agent: tensors and plain data.
+
+    Raises:
+        NotFiniteError: A weight is not finite; nothing is written.
+        OSError: The disk is full, or the directory cannot be written; earlier checkpoints stay.
+    """
+    check_weights(model.policy)
     target = directory / f"step-{model.num_timesteps:09d}"
-    partial = directory / f".{target.name}-{os.getpid()}"
+    partial = directory / f".{target.name}.partial"
     shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    torch.save(_state(model), partial / "agent.pt")
-    np.savez(partial / "buffer.npz", **model.replay_buffer.filled())  # type: ignore[union-attr]
-    shutil.rmtree(target, ignore_errors=True)
-    partial.rename(target)
+    try:
+        partial.mkdir(parents=True)
+        checksums = {AGENT: _write(partial / AGENT, tensor_bytes({**take_snapshot(model), "run": run}))}
+        for part, buffer in buffers(model).items():
+            for name, rows in buffer.filled().items():
+                file = f"{part}.{name}.npy"
+                checksums[file] = _write(partial / file, _npy_header(rows), rows.data)
+        _write(partial / MANIFEST, json.dumps(checksums, indent=2).encode())
+        sync(partial)
+        if target.exists():
+            discard(target)
+        partial.replace(target)
+        sync(directory)
+    except OSError as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise OSError(error.errno, error.strerror, str(target)) from error
     for old in list_checkpoints(directory)[:-KEPT]:
-        shutil.rmtree(old)
+        discard(old)
     return target
 
 
 def list_checkpoints(directory: Path) -> list[Path]:
-    """Complete checkpoints below `directory`, oldest first."""
-    return sorted(directory.glob("step-*"))
+    """Checkpoints below `directory`, oldest first."""
+    return sorted(path for path in directory.glob("step-*") if re.fullmatch(r"step-\d{9}", path.name))
 
 
-def load_checkpoint(model: SAC, path: Path) -> None:
-    """Put `model`, built with the same configuration, and its environment where `save_checkpoint` found them.
+def step_of(path: Path) -> int:
+    """Step at which a checkpoint was written."""
+    return int(path.name.removeprefix("step-"))
+
+
+def newest_intact(directory: Path) -> tuple[Path | None, dict[Path, str]]:
+    """Find the newest checkpoint below `directory` that is intact.
+
+    Returns:
+        The checkpoint, None without one, and what is wrong with the newer ones.
+    """
+    damages: dict[Path, str] = {}
+    for path in reversed(list_checkpoints(directory)):
+        try:
+            verify(path)
+        except DamagedError as damage:
+            damages[path] = str(damage)
+        else:
+            return path, damages
+    return None, damages
+
+
+def set_aside(path: Path) -> None:
+    """Rename a damaged checkpoint, so that it is neither used nor removed."""
+    aside = path.with_name(f"damaged-{path.name}")
+    if aside.exists():
+        discard(aside)
+    path.replace(aside)
+
+
+def verify(path: Path) -> None:
+    """Check the files of a checkpoint against its manifest.
 
     Raises:
-        ValueError: The checkpoint is damaged or belongs to another configuration.
+        DamagedError: One of them is missing or not what was written; names it.
     """
     try:
-        state = torch.load(path / "agent.pt", map_location=model.device, weights_only=True)
-        with np.load(path / "buffer.npz", allow_pickle=False) as rows:
-            model.replay_buffer.fill(dict(rows), state["position"])  # type: ignore[union-attr]
-        _restore(model, state)
-    except Exception as error:  # a damaged file can make the readers raise almost anything
-        raise ValueError(
-            f"{path}: damaged, or made with another configuration ({type(error).__name__}: {error})"
-        ) from error
+        checksums = json.loads((path / MANIFEST).read_bytes())
+        wrong = [name for name, checksum in checksums.items() if _checksum(path / name) != checksum]
+    except (OSError, ValueError, AttributeError) as error:
+        raise DamagedError(f"{path} is damaged ({type(error).__name__})") from error
+    if AGENT not in checksums or wrong:
+        raise DamagedError(f"{path} is damaged ({wrong[0] if wrong else AGENT} is not what was written)")
 
 
-def _optimizers(model: SAC) -> dict[str, torch.optim.Optimizer]:
-    named = {"actor": model.actor.optimizer, "critic": model.critic.optimizer}
-    return named if model.ent_coef_optimizer is None else named | {"temperature": model.ent_coef_optimizer}
+def load_checkpoint(model: SAC, path: Path) -> dict[str, Any]:
+    """Put `model`, built with the same configuration, and its environment where `save_checkpoint` found them.
+
+    Returns:
+        What the run kept beside the agent.
+
+    Raises:
+        DamagedError: The checkpoint is damaged.
+        ValueError: It belongs to another configuration.
+    """
+    verify(path)
+    try:
+        state = read_tensors(path / AGENT, model.device)
+        for part, buffer in buffers(model).items():
+            files = {name: path / f"{part}.{name}.npy" for name in buffer.filled()}
+            rows = {name: np.load(file, mmap_mode="r", allow_pickle=False) for name, file in files.items()}
+            buffer.fill(rows, state["position"] if part == "buffer" else 0)
+        restore_snapshot(model, state)
+    except Exception as error:  # files that were changed on purpose can make the readers raise almost anything
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ValueError(f"{path} does not belong to this configuration: {reason:.160}") from error
+    return state["run"] or {}
 
 
-def _state(model: SAC) -> dict[str, Any]:
-    monitor = model.env.envs[0]  # type: ignore[union-attr]
-    return {
-        "policy": model.policy.state_dict(),
-        "optimizers": {name: optimizer.state_dict() for name, optimizer in _optimizers(model).items()},
-        "log_ent_coef": getattr(model, "log_ent_coef", None),
-        "counters": {name: getattr(model, name) for name in COUNTERS},
-        "position": model.replay_buffer.pos,  # type: ignore[union-attr]
-        "last_obs": torch.from_numpy(np.array(model._last_obs)),
-        "last_episode_starts": torch.from_numpy(np.array(model._last_episode_starts)),
-        "episodes": [{k: float(v) for k, v in e.items() if k in "rlt"} for e in model.ep_info_buffer],  # type: ignore[union-attr]
-        "monitor": {"rewards": [float(r) for r in monitor.rewards]},
-        "environment": [w.get_state() for w in _stateful(monitor)],
-        "guide": None if model.guide is None else model.guide.get_state(),
-        "torch_rng": torch.get_rng_state(),
-        "buffer_rng": [b.rng.bit_generator.state for b in _buffers(model)],
-        "action_space_rng": model.action_space.np_random.bit_generator.state,
-    }
+def _write(path: Path, *parts: Any) -> str:
+    """Write bytes to a new file, on the disk when this returns, and return their SHA-256."""
+    digest = hashlib.sha256()
+    with path.open("xb") as file:
+        for part in parts:
+            file.write(part)
+            digest.update(part)
+    sync(path)
+    return digest.hexdigest()
 
 
-def _restore(model: SAC, state: dict[str, Any]) -> None:
-    model.policy.load_state_dict(state["policy"])
-    for name, optimizer in _optimizers(model).items():
-        optimizer.load_state_dict(state["optimizers"][name])
-    if state["log_ent_coef"] is not None:
-        model.log_ent_coef.data.copy_(  # type: ignore[union-attr]
-            state["log_ent_coef"]
-        )
-    for name, value in state["counters"].items():
-        setattr(model, name, value)
-    model._last_obs = state["last_obs"].cpu().numpy()
-    model._last_episode_starts = state["last_episode_starts"].cpu().numpy()
-    model.ep_info_buffer = deque(state["episodes"], maxlen=model._stats_window_size)
-    model.ep_success_buffer = deque(maxlen=model._stats_window_size)
-    monitor = model.env.envs[0]  # type: ignore[union-attr]
-    monitor.reset()  # wrappers insist on it; the state overwrites what it drew
-    monitor.rewards, monitor.needs_reset = list(state["monitor"]["rewards"]), False
-    for wrapper, saved in zip(_stateful(monitor), state["environment"], strict=True):
-        wrapper.set_state(saved)
-    if model.guide is not None:
-        model.guide.set_state(state["guide"])
-    torch.set_rng_state(state["torch_rng"].cpu())
-    for buffer, saved in zip(_buffers(model), state["buffer_rng"], strict=True):
-        buffer.rng.bit_generator.state = saved
-    model.action_space.np_random.bit_generator.state = state["action_space_rng"]
+def _checksum(path: Path) -> str:
+    if not path.is_file():
+        raise FileNotFoundError(path)
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()
 
 
-def _buffers(model: SAC) -> list[Any]:
-    buffer: Any = model.replay_buffer
-    return [b for b in (buffer, buffer.demonstrations) if b is not None]
-
-
-def _stateful(env: Any) -> list[Any]:
-    """The wrappers of `env`, outermost first, that carry state from step to step."""
-    found = []
-    while env is not None:
-        if "get_state" in vars(type(env)):
-            found.append(env)
-        env = getattr(env, "env", None)
-    return found
+def _npy_header(rows: np.ndarray) -> bytes:
+    """What precedes the numbers in NumPy's file; `numpy.save` tells nothing useful of a full disk."""
+    stream = io.BytesIO()
+    np.lib.format.write_array_header_1_0(stream, np.lib.format.header_data_from_array_1_0(rows))
+    return stream.getvalue()

@@ -1,11 +1,9 @@
 """Configuration of a training: frozen dataclasses, read by tyro, written beside every checkpoint."""
 
-import dataclasses
-import json
-import os
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 Observation = Literal["state", "pointcloud"]
 Task = Literal["push-slot"]
@@ -154,25 +152,32 @@ def run_name(config: TrainConfig) -> str:
     return f"{config.task}-{config.grids}-{config.obs}-{config.method}{preset}-seed{config.seed}"
 
 
-def to_json(config: Any) -> str:
-    """Serialise a configuration as JSON."""
-    return json.dumps(dataclasses.asdict(config), indent=2, default=os.fspath)
-
-
-def from_json(text: str) -> TrainConfig:
-    """Read a configuration that `to_json` wrote.
-
-    Raises:
-        ValueError: Not JSON, or keys that this version does not know.
-    """
-    data = json.loads(text)
-    parts = {"learner": LearnerConfig, "potential": PotentialConfig, "evaluation": EvaluationConfig}
-    try:
-        nested: dict[str, Any] = {k: cls(**_tuples(data.pop(k))) for k, cls in parts.items()}
-        paths = {k: Path(data.pop(k)) for k in ("estimator", "demonstrations", "out", "resume") if data.get(k)}
-        return TrainConfig(**data | paths | nested)
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"configuration does not fit this version: {error}") from error
+# Settings with a range, both ends included; the upper ones are far above any use.
+RANGES: dict[str, tuple[float, float]] = {
+    "seed": (0, 2**32 - 1),
+    "steps": (1, 10**9),
+    "threads": (1, 1024),
+    "stop_at_success": (0, 1),
+    "checkpoint_every": (1, 10**9),
+    "learner.learning_rate": (0, 1),
+    "learner.batch_size": (1, 10**6),
+    "learner.gradient_steps": (1, 1000),
+    "learner.buffer_size": (1, 10**9),
+    "learner.learning_starts": (0, 10**9),
+    "learner.gamma": (0, 1),
+    "learner.annealing_steps": (0, 10**9),
+    "learner.reward_scale": (-1e6, 1e6),
+    "learner.target_bounds": (-1e6, 1e6),
+    "learner.guided_share": (0, 1),
+    "learner.guide_noise": (0, 100),
+    "learner.net_arch": (1, 8192),
+    "potential.radius": (0, 100),
+    "potential.beta": (-100, 100),
+    "potential.terminal": (-100, 100),
+    "evaluation.every": (1, 10**9),
+    "evaluation.episodes": (1, 10**6),
+    "evaluation.final_episodes": (1, 10**6),
+}
 
 
 def check(config: TrainConfig) -> None:
@@ -183,9 +188,13 @@ def check(config: TrainConfig) -> None:
     """
     if config.method not in METHODS:
         raise ValueError(f"unknown method {config.method!r}; known methods: {', '.join(METHODS)}")
-    if config.steps < 1:
-        raise ValueError(f"--steps is {config.steps}; it must be at least 1")
-
-
-def _tuples(data: dict[str, Any]) -> dict[str, Any]:
-    return {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
+    for name, (low, high) in RANGES.items():
+        value = attrgetter(name)(config)
+        for number in value if isinstance(value, tuple) else (value,):
+            if number is not None and not low <= number <= high:
+                raise ValueError(f"--{name.replace('_', '-')} is {number}; it must lie in [{low:g}, {high:g}]")
+    if len(config.learner.net_arch) > 16:
+        raise ValueError(f"--learner.net-arch has {len(config.learner.net_arch)} layers; it may have 16")
+    low, high = config.learner.target_bounds
+    if low >= high:
+        raise ValueError(f"--learner.target-bounds are {low} and {high}; give the lower one first")

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from stable_baselines3.common.buffers import ReplayBuffer
 from torch import Tensor
 
+from agents.finite import check_finite
 from shaping.reward import shaped_reward
 
 PotentialFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -28,10 +29,25 @@ class Batch(NamedTuple):
 
 
 class StoredReplayBuffer(ReplayBuffer):
-    """Replay buffer whose filled rows can be taken out and put back, for checkpoints."""
+    """Replay buffer whose filled rows can be taken out and put back, for checkpoints.
+
+    Args:
+        *args: As for Stable-Baselines3's `ReplayBuffer`.
+        **kwargs: As for `ReplayBuffer`.
+
+    Raises:
+        ValueError: `optimize_memory_usage` is set.
+    """
 
     rng: np.random.Generator
     demonstrations: "StoredReplayBuffer | None" = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.optimize_memory_usage:
+            raise ValueError(
+                "optimize_memory_usage shows the next episode's start as what follows a time limit; leave it out"
+            )
 
     def filled(self) -> dict[str, np.ndarray]:
         """The stored rows, by name."""
@@ -50,7 +66,8 @@ class StoredReplayBuffer(ReplayBuffer):
                 raise ValueError(f"stored transitions do not fit the replay buffer: {name}")
             target[:count] = rows[name]
         self.full = count == self.buffer_size
-        self.pos = position if self.full else count  # a full ring in a larger buffer is not full any more
+        # a full ring in a larger buffer is not full any more
+        self.pos = position % self.buffer_size if self.full else count
 
     def _stored(self) -> list[str]:
         return ["observations", "next_observations", "actions", "rewards", "dones", "timeouts"]
@@ -105,18 +122,24 @@ class ShapedReplayBuffer(StoredReplayBuffer):
         """Store one transition of every environment, with its potentials and features.
 
         Within an episode Φ(s) is Φ(s′) of the row before, so Φ and the encoder run once per step.
+
+        Raises:
+            NotFiniteError: A number to be stored is not finite; nothing is stored.
         """
         row, before = self.pos, self.pos - 1  # index −1 is the ring's last row
         continues = bool(self.size()) and not self.dones[before].any() and np.array_equal(obs, self._newest)
         self._newest = np.array(next_obs)
         truncated = np.array([info.get("TimeLimit.truncated", False) for info in infos])
+        check_finite(observation=obs, next_observation=next_obs, action=action, reward=reward)
         if self.potential is not None:
             nowhere = np.zeros(len(obs), bool)
             self.potentials[row, :, 0] = self.potentials[before, :, 1] if continues else self.potential(obs, nowhere)
             self.potentials[row, :, 1] = self.potential(next_obs, np.asarray(done, bool) & ~truncated)
+            check_finite(potential=self.potentials[row])
         if self.features is not None:
             self.features[row, :, 0] = self.features[before, :, 1] if continues else self._encoded(obs)
             self.features[row, :, 1] = self._encoded(next_obs)
+            check_finite(features=self.features[row])
         super().add(obs, next_obs, action, reward, done, infos)
 
     def store_features(self, encode: Encode, features_dim: int) -> None:
@@ -158,6 +181,11 @@ class ShapedReplayBuffer(StoredReplayBuffer):
             self.potentials[:rows, env, 1] = potential(self.next_observations[:rows, env], terminal)
         if self.demonstrations is not None:
             self.demonstrations.recompute_potentials(potential)
+
+    def fill(self, rows: dict[str, np.ndarray], position: int) -> None:
+        """Put back the rows that `filled` returned; `position` is where the next one goes."""
+        super().fill(rows, position)
+        self._newest = self.next_observations[self.pos - 1].copy()
 
     def _stored(self) -> list[str]:
         names = [*super()._stored(), "potentials"]

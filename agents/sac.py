@@ -10,6 +10,7 @@ from stable_baselines3 import SAC as StockSAC
 from torch import Tensor
 from torch.nn import functional as F
 
+from agents.finite import check_finite
 from agents.guide import Guide
 from agents.precision import Precision, resolve_precision
 from agents.replay import Batch
@@ -20,6 +21,9 @@ from shaping.value import LOG_STD_RANGE
 
 class SAC(StockSAC):
     """SAC (Haarnoja et al. 2018) with what the paper adds to it, and what makes its value count steps.
+
+    `load` is Stable-Baselines3's: it unpickles, so that a file from somebody else can run code. Run directories and
+    their checkpoints do not use it; `agents.runs.load_policy` reads a policy from them as data.
 
     Args:
         *args: As for Stable-Baselines3's SAC.
@@ -74,7 +78,11 @@ class SAC(StockSAC):
         return linear_annealing(self.num_timesteps, self.annealing_steps, self.gamma)
 
     def train(self, gradient_steps: int, batch_size: int = 64) -> None:
-        """Update temperature, critic, actor and target `gradient_steps` times."""
+        """Update temperature, critic, actor and target `gradient_steps` times.
+
+        Raises:
+            NotFiniteError: A loss is not finite; names it.
+        """
         self.policy.set_training_mode(True)
         optimizers = [self.actor.optimizer, self.critic.optimizer]
         if self.ent_coef_optimizer is not None:
@@ -84,11 +92,13 @@ class SAC(StockSAC):
         for _ in range(gradient_steps):
             for name, value in self._step(self.replay_buffer.sample(batch_size)).items():  # type: ignore[union-attr,arg-type]
                 sums[name] = sums.get(name, torch.zeros(())) + value
+        means = {name: float(value) / gradient_steps for name, value in sums.items()}
+        check_finite(**means)
         self._n_updates += gradient_steps
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
         self.logger.record("train/discount", self.discount)
-        for name, value in sums.items():
-            self.logger.record_mean(f"train/{name}", float(value) / gradient_steps)
+        for name, mean in means.items():
+            self.logger.record_mean(f"train/{name}", mean)
 
     def update(self, batch: Batch) -> dict[str, Tensor]:
         """Take one gradient step on every network, by autograd; `Update` does the same faster where it can.

@@ -2,21 +2,26 @@
 
 import dataclasses
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import tyro
 from stable_baselines3.common.callbacks import CallbackList
-from stable_baselines3.common.logger import Logger, TensorBoardOutputFormat
 
 from agents import runs
 from agents.build import make_agent, make_env, revision
-from agents.callbacks import Checkpoint, CsvProgress, Evaluate, Progress, save_policy, score
-from agents.checkpoint import list_checkpoints, load_checkpoint
-from agents.config import PRESETS, TrainConfig, check, run_name, to_json
+from agents.callbacks import Checkpoint, Evaluate, GoodEnough, Progress
+from agents.checkpoint import load_checkpoint, newest_intact, set_aside, step_of
+from agents.config import PRESETS, TrainConfig, check, run_name
+from agents.config_json import to_json
 from agents.errors import one_line_errors
 from agents.evaluation import EVALUATION_SEED, evaluate
+from agents.files import remove_partial, write_bytes, write_tensors
+from agents.finite import FiniteEnv, NotFiniteError, check_weights, write_report
+from agents.lock import locked
+from agents.runlog import RunLogger
+from agents.sac import SAC
 
 FINAL_SEED = 2 * EVALUATION_SEED  # fresh starts: not those by which the best policy was chosen
 
@@ -26,38 +31,122 @@ def train(config: TrainConfig) -> dict[str, Any]:
 
     Raises:
         FileExistsError: The run directory exists.
-        FileNotFoundError: A file is missing, or there is nothing to resume.
-        ValueError: Names, files or settings that do not fit together.
+        FileNotFoundError: A file is missing, or there is no run to resume.
+        ValueError: Names, files or settings that do not fit together, a number that is not finite, or another process
+            that trains in the run directory.
+        OSError: The run directory cannot be written; its last checkpoint stays.
     """
-    config, directory, checkpoint = _prepare(config)
-    env, evaluation_env = make_env(config), make_env(config)
+    resumed = config.resume is not None
+    config, directory = _prepare(config)
+    env, evaluation_env = FiniteEnv(make_env(config), "training"), FiniteEnv(make_env(config), "evaluation")
     model = make_agent(config, env)
-    if checkpoint is not None:
-        load_checkpoint(model, checkpoint)
-        print(f"resumed {directory} at step {model.num_timesteps}")
-    directory.mkdir(parents=True, exist_ok=True)
-    (directory / runs.CONFIG).write_text(to_json(config))
-    (directory / "revision.txt").write_text(revision() + "\n")
-    progress = CsvProgress(directory / "progress.csv", model.num_timesteps)
-    model.set_logger(Logger(str(directory), [progress, TensorBoardOutputFormat(str(directory))]))
+    with locked(directory):
+        if not resumed:
+            _refuse_existing(directory)
+        beside = _continue(model, config, directory) if resumed else {}
+        write_bytes(directory / runs.CONFIG, to_json(config).encode())
+        write_bytes(directory / "revision.txt", f"{revision()}\n".encode())
+        try:
+            seconds = _learn(model, evaluation_env, config, directory, beside)
+            result = _finish(model, evaluation_env, config, directory, seconds)
+        except NotFiniteError as error:
+            arrays = env.transition | runs.policy_weights(model.policy) | error.arrays
+            where = f"step {arrays['step']}, episode {arrays['episode']} of the {arrays['role']}"
+            report = directory / f"not-finite-{model.num_timesteps:09d}.npz"
+            write_report(report, arrays)
+            raise ValueError(f"{error} in {where}; {report} shows where it came from") from error
+        except OSError as error:
+            raise OSError(f"{error}; when that is mended, continue with --resume {directory}") from error
+    env.close()
+    evaluation_env.close()
+    return result
+
+
+def _prepare(config: TrainConfig) -> tuple[TrainConfig, Path]:
+    """Resolve configuration and run directory, before anything is built or written."""
+    if config.resume is not None:
+        return dataclasses.replace(runs.read_config(config.resume), steps=config.steps, resume=None), config.resume
+    check(config)
+    directory = config.out or Path("runs") / run_name(config)
+    _refuse_existing(directory)
+    return dataclasses.replace(config, out=directory), directory
+
+
+def _refuse_existing(directory: Path) -> None:
+    if directory.exists() and any(not path.name.startswith(".") for path in directory.iterdir()):
+        raise FileExistsError(f"{directory} exists; continue it with --resume {directory}, or choose another --out")
+
+
+def _continue(model: SAC, config: TrainConfig, directory: Path) -> dict[str, Any]:
+    """Put the model where the newest intact checkpoint has it, and return what was kept beside it.
+
+    A run that was killed before its first checkpoint begins anew.
+    """
+    checkpoints = directory / runs.CHECKPOINTS
+    if checkpoints.is_symlink():
+        raise ValueError(f"{checkpoints} is a symbolic link; move the checkpoints into the run directory")
+    remove_partial(directory)
+    remove_partial(checkpoints)
+    path, damages = newest_intact(checkpoints)
+    for damage in damages.values():
+        print(damage)
+    if path is None:
+        if damages:
+            raise ValueError(f"{directory} has no intact checkpoint; start again with another --out")
+        print(f"{directory} has no checkpoint yet; beginning at step 0")
+        return {}
+    if step_of(path) > config.steps:
+        raise ValueError(f"--steps is {config.steps}, but {directory} has {step_of(path)} already")
+    run = load_checkpoint(model, path)
+    for damaged in damages:
+        set_aside(damaged)
+    print(f"resumed {directory} at step {model.num_timesteps}")
+    return run
+
+
+def _learn(model: SAC, evaluation_env: gym.Env, config: TrainConfig, directory: Path, beside: dict[str, Any]) -> float:
+    """Learn up to the configured step, with evaluations, checkpoints and logs; return the seconds it took."""
     settings = config.evaluation
+    logger = RunLogger(directory, model.num_timesteps)
+    model.set_logger(logger)
     evaluation = Evaluate(evaluation_env, settings.every, settings.episodes, directory, config.stop_at_success)
-    evaluation.best = max(map(score, progress.rows), default=evaluation.best)
-    checkpoint_callback = Checkpoint(directory / runs.CHECKPOINTS, config.checkpoint_every)
-    callbacks = [evaluation, checkpoint_callback, Progress(config.steps, evaluation)]
-    start = time.monotonic()
+    progress = Progress(config.steps, evaluation)
+    parts: dict[str, Any] = {"log": logger, "evaluation": evaluation, "clock": progress}
+    for name, state in beside.items():
+        parts[name].set_state(state)
+    checkpoint = Checkpoint(directory / runs.CHECKPOINTS, config.checkpoint_every, parts)
+    remaining = config.steps - model.num_timesteps
+    if remaining == 0 or evaluation.good_enough:
+        return progress.seconds
+    (directory / runs.RESULT).unlink(missing_ok=True)  # that of fewer steps
     try:
-        remaining = config.steps - model.num_timesteps
-        if remaining > 0:
-            with checkpoint_callback.holding_signals():
-                model.learn(remaining, CallbackList(callbacks), log_interval=10, reset_num_timesteps=False)
+        with checkpoint.holding_signals():
+            callbacks = CallbackList([evaluation, checkpoint, progress])
+            model.learn(remaining, callbacks, log_interval=10, reset_num_timesteps=False)
+    except GoodEnough:
+        checkpoint.save()
     except KeyboardInterrupt:
         print(f"stopped at step {model.num_timesteps}; continue with --resume {directory}")
         raise SystemExit(130) from None
-    seconds = time.monotonic() - start
-    save_policy(model.policy, directory / runs.POLICY)
+    except NotFiniteError:
+        raise
+    except (ValueError, RuntimeError):
+        check_weights(model.policy)  # others stumble over a broken weight first
+        raise
+    finally:
+        progress.close()
+    model.dump_logs()
+    logger.close()
+    return progress.seconds
+
+
+def _finish(
+    model: SAC, evaluation_env: gym.Env, config: TrainConfig, directory: Path, seconds: float
+) -> dict[str, Any]:
+    """Write the policy, evaluate it as it was written, and write the result."""
+    write_tensors(directory / runs.POLICY, runs.policy_weights(model.policy))
     policy, _ = runs.load_policy(directory / runs.POLICY)
-    final = evaluate(policy, evaluation_env, settings.final_episodes, FINAL_SEED)
+    final = evaluate(policy, evaluation_env, config.evaluation.final_episodes, FINAL_SEED)
     result = {
         "method": config.method,
         "obs": config.obs,
@@ -69,25 +158,7 @@ def train(config: TrainConfig) -> dict[str, Any]:
         **final.to_dict(),
     }
     runs.write_result(directory, result)
-    env.close()
-    evaluation_env.close()
     return result
-
-
-def _prepare(config: TrainConfig) -> tuple[TrainConfig, Path, Path | None]:
-    """Resolve run directory and checkpoint, before anything is built or written."""
-    if config.resume is not None:
-        directory = config.resume
-        stored = runs.read_config(directory)
-        found = list_checkpoints(directory / runs.CHECKPOINTS)
-        if not found:
-            raise FileNotFoundError(f"{directory} has no checkpoint to resume from")
-        return dataclasses.replace(stored, steps=config.steps), directory, found[-1]
-    check(config)
-    directory = config.out or Path("runs") / run_name(config)
-    if directory.exists() and any(directory.iterdir()):
-        raise FileExistsError(f"{directory} exists; continue it with --resume {directory}, or choose another --out")
-    return dataclasses.replace(config, out=directory), directory, None
 
 
 def parse(arguments: list[str] | None = None) -> TrainConfig:

@@ -1,0 +1,66 @@
+"""Configurations as JSON. A file may come from anybody: what does not fit the annotations is refused."""
+
+import dataclasses
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from agents.config import TrainConfig, check
+
+LARGEST = 100_000  # [bytes]
+
+
+def to_json(config: Any) -> str:
+    """Serialise a configuration as JSON."""
+    return json.dumps(dataclasses.asdict(config), indent=2, default=os.fspath) + "\n"
+
+
+def read_config_file(path: Path) -> TrainConfig:
+    """Read a configuration that `to_json` wrote; settings that it lacks have their defaults.
+
+    Raises:
+        ValueError: Damaged, or not a configuration of this version; names file and setting.
+    """
+    try:
+        size = path.stat().st_size
+        if size > LARGEST:
+            raise ValueError(f"a configuration of {size} bytes")
+        config = _read(TrainConfig, json.loads(path.read_bytes()), "")
+        check(config)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: {error}") from error
+    return config
+
+
+def _read(kind: Any, value: Any, name: str) -> Any:
+    """Make of a JSON value what the annotation `kind` says.
+
+    Raises:
+        ValueError: It is something else; says what is wanted.
+    """
+    options = get_args(kind)
+    if dataclasses.is_dataclass(kind) and isinstance(value, dict):
+        kinds = get_type_hints(kind)
+        unknown = [key for key in value if key not in kinds]
+        if unknown:
+            raise ValueError(f"unknown setting {name + unknown[0]!r}; known: {', '.join(kinds)}")
+        make: Any = kind
+        return make(**{key: _read(kinds[key], item, f"{name}{key}.") for key, item in value.items()})
+    if get_origin(kind) is Literal and any(value == option and type(value) is type(option) for option in options):
+        return value
+    if type(None) in options:  # X | None
+        return None if value is None else _read(options[0], value, name)
+    if get_origin(kind) is tuple and isinstance(value, list):
+        items = options[:1] * len(value) if options[-1] is Ellipsis else options
+        if len(items) == len(value):
+            return tuple(_read(item, number, name) for item, number in zip(items, value, strict=True))
+    if kind is Path and isinstance(value, str):
+        return Path(value)
+    if kind is float and type(value) in (int, float) and abs(value) <= sys.float_info.max:
+        return float(value)
+    if kind in (int, str, bool) and type(value) is kind:
+        return value
+    wanted = getattr(kind, "__name__", kind) if not options else f"{kind}".replace("typing.", "")
+    raise ValueError(f"{name.rstrip('.') or 'the configuration'} is {value!r:.80}, not {wanted}")

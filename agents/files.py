@@ -1,0 +1,100 @@
+"""Files that are whole or not there, whenever the process or the machine stops, and that are data and nothing else."""
+
+import io
+import os
+import shutil
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import torch
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Put `content` in the place of `path` once it is on the disk; until then `path` stays as it was.
+
+    A symbolic link is replaced, not followed.
+
+    Raises:
+        OSError: The file cannot be written; names it.
+    """
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        partial.write_bytes(content)
+        sync(partial)
+        partial.replace(path)
+        sync(path.parent)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        _remove_if_possible(partial)
+
+
+def write_tensors(path: Path, content: dict[str, Any]) -> None:
+    """Write tensors and plain data, whole or not at all.
+
+    Raises:
+        OSError: The file cannot be written; names it.
+    """
+    write_bytes(path, tensor_bytes(content))
+
+
+def tensor_bytes(content: dict[str, Any]) -> bytes:
+    """Return PyTorch's file of tensors and plain data."""
+    stream = io.BytesIO()
+    torch.save(content, stream)
+    return stream.getvalue()
+
+
+def read_tensors(path: Path, device: str | torch.device = "cpu") -> dict[str, Any]:
+    """Read tensors and plain data; nothing in the file is executed.
+
+    PyTorch itself checks no checksums, and unpacks what is small in the file and large in memory; both are refused.
+
+    Raises:
+        FileNotFoundError: No such file, or not a regular one.
+        ValueError: Damaged, or more than tensors and plain data.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file")
+    data = path.read_bytes()
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            packed = any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist())
+            damaged = "compressed" if packed else archive.testzip()
+        content = None if damaged else torch.load(io.BytesIO(data), map_location=device, weights_only=True)
+    except Exception as error:  # an arbitrary file can make the readers raise almost anything
+        raise ValueError(f"{path}: damaged, or more than weights ({type(error).__name__})") from error
+    if not isinstance(content, dict):
+        raise ValueError(f"{path}: damaged, or not made by this program ({damaged or type(content).__name__})")
+    return content
+
+
+def sync(path: Path) -> None:
+    """Wait until a file's content, or a directory's names, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def discard(directory: Path) -> None:
+    """Remove a directory so that no part of it is ever seen under its name."""
+    hidden = directory.with_name(f".{directory.name}.{os.getpid()}.partial")
+    shutil.rmtree(hidden, ignore_errors=True)
+    directory.replace(hidden)
+    shutil.rmtree(hidden)
+
+
+def remove_partial(directory: Path) -> None:
+    """Remove what writers that were killed left below `directory`; nobody else may be writing there."""
+    for path in directory.glob(".*.partial"):
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+
+
+def _remove_if_possible(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError:  # the error that stopped the writing says more
+        return
