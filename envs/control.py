@@ -6,6 +6,9 @@ robosuite's operational-space controller runs once per physics substep. `osc_con
 
 from typing import Any
 
+import envs.simulator  # noqa: F401 (first: it imports MuJoCo and robosuite, also where they cannot draw)
+
+# isort: split
 import mujoco
 import numpy as np
 from numba import njit

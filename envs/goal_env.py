@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import envs.simulator  # noqa: F401 (first: it imports MuJoCo and robosuite, also where they cannot draw)
+
+# isort: split
 import gymnasium as gym
 import mujoco
 import numpy as np

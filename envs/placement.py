@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+import envs.simulator  # noqa: F401 (first: it imports MuJoCo and robosuite, also where they cannot draw)
+
+# isort: split
 import mujoco
 import numpy as np
 

@@ -4,6 +4,9 @@ import xml.etree.ElementTree as ET
 from importlib.resources import files
 from typing import Any
 
+import envs.simulator  # noqa: F401 (first: it imports MuJoCo and robosuite, also where they cannot draw)
+
+# isort: split
 import mujoco
 import numpy as np
 from robosuite.environments.manipulation.manipulation_env import ManipulationEnv

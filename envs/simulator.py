@@ -1,0 +1,80 @@
+"""MuJoCo and robosuite, imported where they can simulate, though they could not draw.
+
+Both import what they need for pictures and windows: OpenGL, OpenCV. Simulation needs neither, so a machine without
+them loses pictures alone. Imported before every other module of the simulation, for what it does to their imports.
+"""
+
+import os
+import re
+import sys
+from importlib import import_module
+from importlib.metadata import version
+from types import ModuleType
+from typing import Any
+
+# What is tested, the lower bound included; pyproject.toml says the same.
+MUJOCO, ROBOSUITE = (">=3.3", "<3.10"), (">=1.5.1", "<1.6")
+
+
+def check_versions(mujoco: str, robosuite: str) -> None:
+    """Refuse versions that do not run together.
+
+    Raises:
+        ImportError: One of them is outside its range; names both versions and both ranges.
+    """
+    if not (_within(mujoco, *MUJOCO) and _within(robosuite, *ROBOSUITE)):
+        wanted = f"mujoco{','.join(MUJOCO)}", f"robosuite{','.join(ROBOSUITE)}"
+        raise ImportError(
+            f"robosuite {robosuite} and MuJoCo {mujoco} do not run together here; "
+            f"it takes {' and '.join(wanted)}: pip install {' '.join(map(repr, wanted))}"
+        )
+
+
+def _within(found: str, lower: str, upper: str) -> bool:
+    low, number, high = (tuple(map(int, re.findall(r"\d+", text)[:3])) for text in (lower, found, upper))
+    return low <= number < high
+
+
+class _Missing(ModuleType):
+    """Stands for a module that cannot be imported, and says so when something of it is used."""
+
+    def __init__(self, name: str, error: ImportError) -> None:
+        super().__init__(name)
+        self._error = error
+
+    def __getattr__(self, name: str) -> Any:
+        raise ImportError(f"{self.__name__}.{name} is not there: {self._error}")
+
+
+def _import_mujoco() -> None:
+    """Import MuJoCo, without its OpenGL context where that fails; each backend fails in a way of its own."""
+    try:
+        import_module("mujoco")
+    except Exception:
+        chosen = os.environ.get("MUJOCO_GL")
+        os.environ["MUJOCO_GL"] = "disable"
+        try:
+            import_module("mujoco")
+        finally:  # whoever draws later names what was chosen
+            os.environ.pop("MUJOCO_GL")
+            os.environ.update({} if chosen is None else {"MUJOCO_GL": chosen})
+
+
+def _import_robosuite() -> None:
+    """Import robosuite, without OpenCV and GLFW where they fail; only its own windows use them."""
+    missing = {}
+    for name in ("cv2", "glfw"):
+        try:
+            import_module(name)
+        except ImportError as error:
+            missing[name] = sys.modules[name] = _Missing(name, error)
+    try:
+        import_module("robosuite")
+    finally:
+        for name in missing:  # others may have something else to do without them
+            del sys.modules[name]
+
+
+check_versions(version("mujoco"), version("robosuite"))
+_import_mujoco()
+_import_robosuite()
