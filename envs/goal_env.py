@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium.envs.registration import load_env_creator
 
 from envs.control import LeanController
+from envs.graphics import Picture
 from envs.placement import TIP_SITE
 from envs.push import PushPlane, PushSlot
 
@@ -73,7 +74,7 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         self._controller = LeanController(self.model, home, TIP_SITE, substeps)
         self._jacobian = np.zeros((3, self.model.nv))
         self._steps = 0
-        self._viewer: mujoco.Renderer | None = None
+        self._picture: Picture | None = None
         self.action_space = gym.spaces.Box(-1.0, 1.0, (2,), np.float32)
         bound = np.array([2, 2, 10, 10, 2, 2, 10, 10], np.float32)
         self.observation_space = gym.spaces.Box(-bound, bound, dtype=np.float32)
@@ -192,22 +193,22 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         return (near & slow).astype(np.float64)
 
     def render(self) -> np.ndarray | None:
-        """Image of the scene from `camera`, shape (480, 640, 3), uint8; None without a render mode."""
+        """Image of the scene from `camera`, shape (480, 640, 3), uint8; None without a render mode.
+
+        Raises:
+            GraphicsError: OpenGL is missing, or was used before this process was forked.
+        """
         if self.render_mode is None:
             return None
-        if self._viewer is None:
-            self._viewer = mujoco.Renderer(self.model, 480, 640)
-            self._visual = mujoco.MjvOption()
-            self._visual.geomgroup[0] = 0  # collision geometry
+        self._picture = self._picture or Picture(self.model, width=640, height=480)
         mujoco.mj_forward(self.model, self.data)
-        self._viewer.update_scene(self.data, self.camera, self._visual)
-        return self._viewer.render()
+        return self._picture.draw(self.data, self.camera)
 
     def close(self) -> None:
         """Free the renderer; harmless when repeated."""
-        if self._viewer is not None:
-            self._viewer.close()
-            self._viewer = None
+        if self._picture is not None:
+            self._picture.close()
+            self._picture = None
 
     def _observation(self) -> np.ndarray:
         data, goal = self.data, self.robosuite.goal

@@ -1,0 +1,213 @@
+"""OpenGL without a display: one context a process, and colour images.
+
+The context is made current for every image, so that several environments in one process cannot return each other's, and
+everything that draws one model shares one set of uploaded meshes.
+"""
+
+import atexit
+import os
+import sys
+import warnings
+import weakref
+from importlib import import_module
+from typing import Any
+
+import mujoco
+import numpy as np
+
+LIBRARIES = {
+    "egl": "libEGL.so.1",
+    "osmesa": "libOSMesa.so",
+    "glfw": "libglfw.so.3 and a display",
+    "cgl": "the OpenGL framework",
+}
+SLICES = 128  # polygons around a cylinder; MuJoCo's 28 lose 1 % of a puck's area
+_inherited_driver = False
+
+
+class GraphicsError(ImportError, RuntimeError):
+    """OpenGL is missing, or cannot be used here; one line says what to install and what to set."""
+
+
+def _after_fork() -> None:
+    global _inherited_driver
+    egl = sys.modules.get("mujoco.egl")
+    _inherited_driver |= Surface._context is not None or getattr(egl, "EGL_DISPLAY", None) is not None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+class Surface:
+    """Offscreen buffers and uploaded meshes of one model."""
+
+    _process: int | None = None
+    _context: Any = None
+    _live: dict[int, "Surface"] = {}  # noqa: RUF012  (by id of the model, which the surface keeps alive)
+
+    def __init__(self, model: mujoco.MjModel) -> None:
+        self.model, self.users, self.size = model, 0, (0, 0)
+        quality = model.vis.quality
+        slices = quality.numslices
+        quality.numslices = max(slices, SLICES)
+        try:
+            self.buffers = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_50.value)
+        finally:
+            quality.numslices = slices
+        self.buffers.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZEROFAR
+
+    @classmethod
+    def acquire(cls, model: mujoco.MjModel) -> "Surface":
+        """Return the model's surface in this process, making it if need be, with its context current.
+
+        Raises:
+            GraphicsError: OpenGL is missing, or was used before this process was forked.
+        """
+        if _inherited_driver:
+            # A software driver's threads do not survive the fork: the child's first image would never come back.
+            raise GraphicsError(
+                "OpenGL cannot start in a process forked after it was used; start workers by 'spawn' or 'forkserver'"
+            )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # GLFW warns, fails later, and warns again when it is cleaned up
+            # Each backend fails in its own way: a missing library is an AttributeError in PyOpenGL.
+            try:
+                if cls._context is None:
+                    cls._process, cls._context = os.getpid(), _make_context()
+                    atexit.register(cls._shut_down)  # after, hence run before, the driver's own exit handler
+                cls._context.make_current()
+                surface = cls._live.get(id(model)) or cls(model)
+            except Exception as error:
+                if not cls._live:
+                    cls._context = None
+                raise GraphicsError(_explain(error)) from error
+        cls._live[id(model)] = surface
+        surface.users += 1
+        return surface
+
+    def bind(self, width: int, height: int) -> None:
+        """Make the context current and the offscreen buffer as large as the image."""
+        self._context.make_current()
+        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self.buffers)
+        if self.size != (width, height):
+            mujoco.mjr_resizeOffscreen(width, height, self.buffers)
+            self.size = (width, height)
+
+    def release(self) -> None:
+        """Give one use back; the last one frees the buffers."""
+        self.users -= 1
+        if self.users == 0 and self._live.get(id(self.model)) is self and self._process == os.getpid():
+            del self._live[id(self.model)]
+            self._context.make_current()
+            self.buffers.free()
+
+    @classmethod
+    def _shut_down(cls) -> None:
+        if cls._process != os.getpid() or cls._context is None:
+            return
+        try:
+            cls._context.make_current()
+        except Exception:  # each backend has its own
+            # Another library's exit handler has closed the display, and with it all that is to be freed here.
+            cls._context._context = None
+        else:
+            for surface in cls._live.values():
+                surface.buffers.free()
+            cls._context.free()
+        cls._live.clear()
+        cls._context = None
+
+
+class Drawing:
+    """One use of a model's surface, for images of one size; released when it is closed, collected, or at exit."""
+
+    def __init__(self, model: mujoco.MjModel, width: int, height: int) -> None:
+        self.model, self.width, self.height = model, width, height
+        self._surface: Surface | None = None
+        self._finalizer: weakref.finalize | None = None
+
+    def bind(self) -> mujoco.MjrContext:
+        """Return the buffers to draw into, with their context current.
+
+        Raises:
+            GraphicsError: OpenGL is missing, or was used before this process was forked.
+        """
+        if self._surface is None or _inherited_driver:
+            self._surface = Surface.acquire(self.model)
+            self._finalizer = weakref.finalize(self, self._surface.release)
+            self._finalizer.atexit = False
+        self._surface.bind(self.width, self.height)
+        return self._surface.buffers
+
+    def close(self) -> None:
+        """Free the buffers; calling it again does nothing, binding again makes new ones."""
+        if self._finalizer is not None:
+            self._finalizer()
+        self._surface = self._finalizer = None
+
+
+class Picture:
+    """Colour images of a model without its collision geometry, as people want to see it.
+
+    Args:
+        model: MuJoCo model.
+        width: Image width [pixels].
+        height: Image height [pixels].
+    """
+
+    def __init__(self, model: mujoco.MjModel, width: int, height: int) -> None:
+        self._drawing = Drawing(model, width, height)
+        self._scene = mujoco.MjvScene(model, maxgeom=10_000)
+        self._option = mujoco.MjvOption()
+        self._option.geomgroup[0] = 0
+        self._view = mujoco.MjvCamera()
+        self._view.type = mujoco.mjtCamera.mjCAMERA_FIXED
+
+    def draw(self, data: mujoco.MjData, camera: str) -> np.ndarray:
+        """Draw the current state, shape (height, width, 3), uint8; row 0 is the top.
+
+        Raises:
+            KeyError: The model has no such camera; lists those that it has.
+            GraphicsError: OpenGL is missing, or was used before this process was forked.
+        """
+        drawing, scene = self._drawing, self._scene
+        self._view.fixedcamid = drawing.model.camera(camera).id
+        buffers = drawing.bind()
+        category = mujoco.mjtCatBit.mjCAT_ALL
+        mujoco.mjv_updateScene(drawing.model, data, self._option, None, self._view, category, scene)
+        viewport = mujoco.MjrRect(0, 0, drawing.width, drawing.height)
+        image = np.empty((drawing.height, drawing.width, 3), np.uint8)
+        mujoco.mjr_render(viewport, scene, buffers)
+        mujoco.mjr_readPixels(image, None, viewport, buffers)
+        return np.ascontiguousarray(np.flipud(image))
+
+    def close(self) -> None:
+        """Free the buffers; calling it again does nothing."""
+        self._drawing.close()
+
+
+def _backend() -> str:
+    """Name the backend that MUJOCO_GL asks for; by default EGL, CGL on macOS."""
+    return os.environ.get("MUJOCO_GL", "").lower().strip() or ("cgl" if sys.platform == "darwin" else "egl")
+
+
+def _make_context() -> Any:
+    if _backend() not in LIBRARIES:
+        raise ValueError("no backend of this name")
+    context_class = import_module(f"mujoco.{_backend()}").GLContext
+    context = context_class.__new__(context_class)
+    context._context = None  # read by its destructor even if the constructor fails
+    context.__init__(64, 64)
+    return context
+
+
+def _explain(error: Exception) -> str:
+    """Name the library that is missing and the variable that chooses another, in one line."""
+    backend = _backend()
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    library = LIBRARIES.get(backend, "an OpenGL library")
+    return (
+        f"drawing by OpenGL needs {library}; it fails with MUJOCO_GL={backend} ({reason}): "
+        "install it, or set MUJOCO_GL to egl or osmesa"
+    )
