@@ -2,6 +2,7 @@
 
 import dataclasses
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,8 @@ def train(config: TrainConfig) -> dict[str, Any]:
         write_bytes(directory / runs.CONFIG, to_json(config).encode())
         write_bytes(directory / "revision.txt", f"{revision()}\n".encode())
         try:
-            seconds = _learn(model, evaluation_env, config, directory, beside)
+            with closing(RunLogger(directory, model.num_timesteps)) as logger:
+                seconds = _learn(model, evaluation_env, config, directory, beside, logger)
             result = _finish(model, evaluation_env, config, directory, seconds)
         except NotFiniteError as error:
             arrays = env.transition | runs.policy_weights(model.policy) | error.arrays
@@ -104,10 +106,16 @@ def _continue(model: SAC, config: TrainConfig, directory: Path) -> dict[str, Any
     return run
 
 
-def _learn(model: SAC, evaluation_env: gym.Env, config: TrainConfig, directory: Path, beside: dict[str, Any]) -> float:
+def _learn(
+    model: SAC,
+    evaluation_env: gym.Env,
+    config: TrainConfig,
+    directory: Path,
+    beside: dict[str, Any],
+    logger: RunLogger,
+) -> float:
     """Learn up to the configured step, with evaluations, checkpoints and logs; return the seconds it took."""
     settings = config.evaluation
-    logger = RunLogger(directory, model.num_timesteps)
     model.set_logger(logger)
     evaluation = Evaluate(evaluation_env, settings.every, settings.episodes, directory, config.stop_at_success)
     progress = Progress(config.steps, evaluation)
@@ -136,7 +144,6 @@ def _learn(model: SAC, evaluation_env: gym.Env, config: TrainConfig, directory: 
     finally:
         progress.close()
     model.dump_logs()
-    logger.close()
     return progress.seconds
 
 

@@ -1,0 +1,144 @@
+"""A training that stops anywhere and is resumed ends as if it had not stopped."""
+
+import dataclasses
+import os
+import shutil
+import signal
+
+import numpy as np
+import pytest
+import torch
+
+from agents import runs
+from agents.config import EvaluationConfig
+from agents.events import PATTERN, read_events
+from agents.files import read_tensors
+from agents.runlog import read_progress
+from agents.train import train
+
+CLOCKS = {"t", "clock", "time/fps", "time/time_elapsed"}
+
+
+@pytest.fixture(scope="module")
+def ninety(configured):
+    """Configure 90 steps with checkpoints at 30 and 60 and an evaluation at 45."""
+
+    def build(out, obs="state", **learner):
+        config = configured(out, obs, steps=90, checkpoint_every=30, evaluation=EvaluationConfig(45, 1, 1))
+        learner = {"learning_starts": 20, "batch_size": 16} | learner
+        return dataclasses.replace(config, learner=dataclasses.replace(config.learner, **learner))
+
+    return build
+
+
+@pytest.fixture(scope="module")
+def runs_of_states(ninety, crash, tmp_path_factory):
+    """Run directories of an uninterrupted training, and of one that crashed at step 70."""
+    folder = tmp_path_factory.mktemp("runs")
+    train(ninety(folder / "whole"))
+    crash(ninety(folder / "crashed"), 70)
+    return folder
+
+
+@pytest.fixture
+def crashed(runs_of_states, tmp_path):
+    return shutil.copytree(runs_of_states / "crashed", tmp_path / "crashed")
+
+
+def resume(directory, steps=90):
+    return train(dataclasses.replace(runs.read_config(directory), resume=directory, steps=steps))
+
+
+def assert_equal(a, b, path=""):
+    """Compare nested data with tensors bit by bit, all but clocks."""
+    assert type(a) is type(b), path
+    if isinstance(a, dict):
+        assert a.keys() == b.keys(), path
+        for key in a.keys() - CLOCKS:
+            assert_equal(a[key], b[key], f"{path}/{key}")
+    elif isinstance(a, (list, tuple)):
+        assert len(a) == len(b), path
+        for index, (x, y) in enumerate(zip(a, b, strict=True)):
+            assert_equal(x, y, f"{path}/{index}")
+    else:
+        assert torch.equal(a, b) if isinstance(a, torch.Tensor) else a == b, path
+
+
+def assert_same_end(whole, parts):
+    """Compare weights, optimisers, counters, random states, environment, statistics, buffer, curves and policies."""
+    last = "checkpoints/step-000000090"
+    for name in (f"{last}/agent.pt", "best.pt", "policy.pt"):
+        assert_equal(read_tensors(whole / name), read_tensors(parts / name), name)
+    rows = sorted(file.name for file in (whole / last).glob("*.npy"))
+    assert "buffer.potentials.npy" in rows and "demonstrations.actions.npy" in rows
+    for name in rows:
+        np.testing.assert_array_equal(np.load(whole / last / name), np.load(parts / last / name), name)
+    assert_equal(read_progress(whole / "progress.csv"), read_progress(parts / "progress.csv"))
+
+
+def test_a_crashed_and_resumed_training_ends_like_an_uninterrupted_one(runs_of_states, crashed):
+    seconds = read_tensors(crashed / "checkpoints/step-000000060/agent.pt")["run"]["clock"]["seconds"]
+    result = resume(crashed)
+    assert_same_end(runs_of_states / "whole", crashed)
+    assert result["seconds"] > seconds > 0
+    elapsed = read_progress(crashed / "progress.csv")[-1]["time/time_elapsed"]
+    assert elapsed == pytest.approx(result["seconds"], abs=1.1)
+    values = [
+        (value.tag, event.step)
+        for path in sorted(crashed.glob(PATTERN))
+        for _, event in read_events(path)
+        for value in event.summary.value
+    ]
+    assert len(values) == len(set(values)), "a step of a curve was written twice"
+    assert [step for tag, step in values if tag == "eval/success_rate"] == [45, 90]
+    steps = [row["step"] for row in read_progress(crashed / "progress.csv")]
+    assert steps == sorted(set(steps))
+
+
+@pytest.mark.parametrize(
+    "obs, learner",
+    [
+        ("state", {"buffer_size": 40}),  # the ring wraps before and after the crash
+        ("pointcloud", {"encoder_training": "frozen"}),
+        ("pointcloud", {"encoder_training": "finetuned"}),
+    ],
+    ids=["wrapped ring", "frozen encoder", "trained encoder"],
+)
+def test_so_does_one_with_a(ninety, crash, tmp_path, obs, learner):
+    whole, parts = (ninety(tmp_path / name, obs, **learner) for name in ("whole", "parts"))
+    train(whole)
+    crash(parts, 70)
+    resume(parts.out)
+    assert_same_end(whole.out, parts.out)
+
+
+def test_a_run_that_crashed_before_its_first_checkpoint_begins_anew(runs_of_states, crashed, capsys):
+    shutil.rmtree(crashed / "checkpoints")
+    resume(crashed)
+    assert "has no checkpoint yet; beginning at step 0" in capsys.readouterr().out
+    assert_same_end(runs_of_states / "whole", crashed)
+
+
+def test_sigterm_saves_between_two_steps(ninety, crash, runs_of_states, tmp_path, capsys):
+    parts = ninety(tmp_path / "parts")
+    crash(parts, 70, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    assert f"stopped at step 70; continue with --resume {parts.out}" in capsys.readouterr().out
+    assert (parts.out / "checkpoints/step-000000070").is_dir()
+    resume(parts.out)
+    assert_same_end(runs_of_states / "whole", parts.out)
+
+
+def test_a_finished_run_takes_more_steps(runs_of_states, ninety, tmp_path):
+    """It ends like one of that length, but for what the shorter one logged and evaluated at its end."""
+    parts = ninety(tmp_path / "parts")
+    train(dataclasses.replace(parts, steps=60))
+    assert resume(parts.out)["environment_steps"] == 90
+    last = "checkpoints/step-000000090/agent.pt"
+    a, b = (read_tensors(directory / last) for directory in (runs_of_states / "whole", parts.out))
+    assert_equal(a | {"run": None}, b | {"run": None})
+
+
+def test_early_success_ends_the_run_also_after_a_resume(ninety, tmp_path):
+    quick = dataclasses.replace(ninety(tmp_path / "quick"), stop_at_success=0.0)
+    assert train(quick)["environment_steps"] == 45
+    assert resume(quick.out)["environment_steps"] == 45
