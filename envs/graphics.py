@@ -16,8 +16,8 @@ import mujoco
 import numpy as np
 
 LIBRARIES = {
-    "egl": "libEGL.so.1",
-    "osmesa": "libOSMesa.so",
+    "egl": "libEGL.so.1 (Debian: libegl1 libegl-mesa0)",
+    "osmesa": "libOSMesa.so (Debian: libosmesa6)",
     "glfw": "libglfw.so.3 and a display",
     "cgl": "the OpenGL framework",
 }

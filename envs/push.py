@@ -9,6 +9,7 @@ import envs.simulator  # noqa: F401 (first: it imports MuJoCo and robosuite, als
 # isort: split
 import mujoco
 import numpy as np
+import robosuite
 from robosuite.environments.manipulation.manipulation_env import ManipulationEnv
 from robosuite.models.arenas import TableArena
 from robosuite.models.grippers import register_gripper
@@ -30,6 +31,7 @@ from envs.geometry import (
     SlotGeometry,
 )
 from envs.placement import TIP_SITE, Placement, place
+from envs.simulator import check_versions
 
 
 @register_gripper
@@ -80,6 +82,7 @@ class PushPlane(ManipulationEnv):
         horizon: int = 1000,
         **kwargs: Any,
     ) -> None:
+        check_versions(mujoco.__version__, robosuite.__version__)
         self.placement = Placement(grids=grids, slot=self.slot is not None, goal_speed=goal_speed)
         self.success_speed = self.default_success_speed if success_speed is None else success_speed
         self.goal = np.zeros(4)  # position [m] and velocity [m/s] of the goal, world frame

@@ -12,7 +12,6 @@ from gymnasium.utils import seeding
 
 from envs.demonstrations import Trajectory, save_demonstrations
 from envs.expert import Expert
-from envs.goal_env import SUCCESS_SPEEDS, PushEnv, make_push
 
 ATTEMPTS = 10  # of one demonstration
 TASK_IDS = {"push-slot": "PushSlot-v0", "push-plane": "PushPlane-v0"}
@@ -22,7 +21,7 @@ def demonstrate(env: gym.Env, grid: int | None = None, seed: int = 0, clouds: bo
     """Let the expert play one episode.
 
     Args:
-        env: A `PushEnv`, or one wrapped in the point-cloud observation.
+        env: A `envs.goal_env.PushEnv`, or one wrapped in the point-cloud observation.
         grid: Index of the reset grid; drawn if not given.
         seed: Seed of the reset.
         clouds: The observations of `env` are clouds, to be recorded beside the state.
@@ -30,8 +29,7 @@ def demonstrate(env: gym.Env, grid: int | None = None, seed: int = 0, clouds: bo
     Returns:
         The demonstration, with actions; None if the episode was not a success.
     """
-    base = env.unwrapped
-    assert isinstance(base, PushEnv)
+    base: Any = env.unwrapped
     # What reset(seed=seed, options={"grid": grid}) draws. The tip that is reached differs by the tolerance of the
     # inverse kinematics, which an open-loop replay amplifies beyond a millimetre, so the drawn one is kept.
     start = base.robosuite.placement.sample(seeding.np_random(seed)[0], grid)
@@ -80,6 +78,9 @@ def record(
         seed: Seed of the first start; the next ones follow.
         overwrite: Replace an existing file.
     """
+    # Here, so that a simulator that cannot be imported ends in one line too.
+    from envs.goal_env import SUCCESS_SPEEDS, make_push
+
     episodes = grids if episodes is None else episodes
     if episodes < 1:
         raise ValueError(f"--episodes is {episodes}; it must be at least 1")

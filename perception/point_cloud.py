@@ -21,7 +21,8 @@ def open3d() -> ModuleType:
     except (ImportError, OSError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ImportError(
-            f"point clouds need Open3D ({reason}); install open3d and, on Debian, libusb-1.0-0 libgomp1 libgl1"
+            f"point clouds need Open3D, which cannot be imported ({reason}): install open3d and, on Debian, "
+            "libegl1 libgl1 libusb-1.0-0 libgomp1; MUJOCO_GL may stay unset, rays are cast without OpenGL"
         ) from error
     return open3d
 

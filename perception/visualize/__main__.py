@@ -1,187 +1,19 @@
 """Draw what the agent sees: ``python -m perception.visualize --out DIR``."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import closing
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal
 
-import numpy as np
-import torch
 import tyro
 
-import assets
-import envs  # noqa: F401 (chooses how to render before MuJoCo is imported)
-from envs.demonstrations import Trajectory, load_demonstrations
-from envs.geometry import GRIDS, RIM, SLOT
-from perception.visualize.clouds import check_display, show_clouds, write_cloud
-from perception.visualize.film import Film, film_suffix, write_film
-from perception.visualize.heatmap import draw_heatmap
-from perception.visualize.landscape import curves, survey
-from perception.visualize.panel import draw_panel
-from perception.visualize.scene import Scene, View, replay
-from shaping.potential import Potential
-from shaping.value import ValueEstimator
-
-GAMMA = 0.99  # discount of the task [1 per step]
-IN_SLOT = 0.05  # from the puck in the slot to the pusher that brought it there [m]
-
-
-@dataclass(frozen=True)
-class VisualizeConfig:
-    """Draw what the cameras see of the slot task, the puck's points, and the potential that guides the agent.
-
-    Writes panel.png, cloud.ply (the puck), scene.ply (everything), demonstration.mp4 and potential.png.
-    """
-
-    out: Path = Path("runs/visualize")
-    """Directory to write to."""
-    demonstrations: Path | None = None
-    """HDF5 file of demonstrations; the shipped one for the number of grids if not given."""
-    estimator: Path | None = None
-    """Pre-trained value estimator, of states or clouds; both shipped ones if not given."""
-    grids: Literal[1, 2, 3] = 1
-    """Number of active reset grids."""
-    renderer: str = "ray"
-    """What the puck's depth and mask come from: ray or gl."""
-    cameras: tuple[str, ...] = ("overhead",)
-    """Cameras whose clouds are fused, e.g. overhead oblique."""
-    combine: Literal["product", "sum"] = "product"
-    """V_d·Ṽ_g (γ to all remaining steps) or V_d + Ṽ_g (the paper)."""
-    radius: float = 0.08
-    """Largest distance of the puck to a demonstrated goal in Δ(s) [m]."""
-    seed: int = 1
-    """Seed of the start that is shown."""
-    window: bool = False
-    """Show the clouds in Open3D's window at the end; needs a display."""
-    overwrite: bool = False
-    """Replace pictures that are there already."""
-
-
-def visualize(config: VisualizeConfig) -> list[Path]:
-    """Write all pictures and return their paths.
-
-    Raises:
-        FileNotFoundError: A file is missing.
-        FileExistsError: A picture is there already.
-        ValueError: Names or files that do not fit together.
-        RuntimeError: OpenGL or, for a window, a display is missing.
-    """
-    if config.window:
-        check_display()
-    if config.seed < 0:
-        raise ValueError(f"--seed is {config.seed}; it must not be negative")
-    trajectories, potentials = load_potentials(config)
-    film = "demonstration" + film_suffix()
-    out = {name: config.out / name for name in ("panel.png", "cloud.ply", "scene.ply")}
-    out |= {film: config.out / film} if trajectories else {}
-    out |= {"potential.png": config.out / "potential.png"} if potentials else {}
-    present = [str(path) for path in out.values() if path.exists()]
-    if present and not config.overwrite:
-        raise FileExistsError(f"{', '.join(present)}: exists already; choose another --out or --overwrite")
-    with closing(Scene(config.grids, config.cameras, config.renderer)) as scene:
-        config.out.mkdir(parents=True, exist_ok=True)
-        print("rendering the start")
-        cloud, _ = scene.env.reset(seed=config.seed)
-        state, _ = scene.base.reset(seed=config.seed)
-        puck, tip, goal = scene.base.puck_position[:2], scene.base.end_effector_position[:2], scene.base.goal_position
-        views = look(scene, f"start, seed {config.seed}")
-        surroundings = [scene.surroundings(view, camera) for view, camera in zip(views, scene.cameras, strict=True)]
-        points, colors = (np.concatenate(part) for part in zip(*surroundings, strict=True))
-        write_cloud(out["scene.ply"], points, colors)
-        seen = np.concatenate([view.cloud for view in views])
-        if len(seen):
-            write_cloud(out["cloud.ply"], seen)
-        else:
-            print(f"left out {out.pop('cloud.ply')}: no camera sees the puck; choose another --seed or more --cameras")
-        scene.env.reset(options={"puck": goal, "end_effector": goal + np.array([IN_SLOT, 0.0])})
-        draw_panel([*views, *look(scene, "puck in the slot")]).savefig(out["panel.png"])
-
-        if potentials:
-            print(f"evaluating the potential of {' and '.join(potentials)} over the table")
-            starts, near = {"state": state, "pointcloud": cloud}, scene.base.robosuite.success_distance
-            walls = [*SLOT.walls().values(), *RIM.values()]
-            maps = [survey(phi, starts[name], puck, tip, goal, walls, near) for name, phi in potentials.items()]
-            draw_heatmap(maps, walls, GRIDS[: config.grids]).savefig(out["potential.png"])
-        if trajectories:
-            write_film(out[film], frames(scene, trajectories[0], potentials))
-    if config.window:
-        show_clouds(views[0].points, points, colors)
-    return list(out.values())
-
-
-def load_potentials(config: VisualizeConfig) -> tuple[list[Trajectory], dict[str, Potential]]:
-    """Read demonstrations and estimators; return the former, and Φ by observation, clouds first.
-
-    Raises:
-        FileNotFoundError: A named file is missing, or an estimator is named and there are no demonstrations.
-        ValueError: A file is not what it should be, or the demonstrations lack the named estimator's observation.
-    """
-    named = config.estimator is not None
-    shipped = [f"estimators/push-plane-{observation}.pt" for observation in ("pointcloud", "state")]
-    estimators = [config.estimator] if config.estimator is not None else [p for p in map(_shipped, shipped) if p]
-    path = config.demonstrations or _shipped(f"demonstrations/push-slot-{config.grids}.hdf5")
-    if path is None:
-        if named:
-            raise FileNotFoundError("a potential needs demonstrations too; record some and give --demonstrations")
-        print("no demonstrations: neither film nor potential; give --demonstrations")
-        return [], {}
-    trajectories = load_demonstrations(path)
-    potentials: dict[str, Potential] = {}
-    for file in estimators:
-        estimator = ValueEstimator.load(file)
-        name = estimator.observation
-        if not all(name in trajectory.observations for trajectory in trajectories):
-            reason = f"{file}: made for {name!r} observations, which {path} does not have"
-            if named:
-                raise ValueError(f"{reason}; choose another --estimator, or record with --obs {name}")
-            print(f"left out {reason}")
-            continue
-        observations = [trajectory.observations[name] for trajectory in trajectories]
-        potentials[name] = Potential(estimator, observations, gamma=GAMMA, combine=config.combine, radius=config.radius)
-    if not potentials:
-        print("no estimator: no potential; give --estimator")
-    return trajectories, potentials
-
-
-def look(scene: Scene, title: str) -> list[View]:
-    """See the current state from every camera."""
-    return [scene.view(camera, f"{title}, {camera}") for camera in scene.cameras]
-
-
-def frames(scene: Scene, trajectory: Trajectory, potentials: dict[str, Potential]) -> Iterator[np.ndarray]:
-    """Draw the frames of a demonstration, with the curves of the first potential."""
-    title, lines = "value of the demonstration", {"V_d": GAMMA ** np.arange(trajectory.horizon, -1, -1)}
-    for name, potential in list(potentials.items())[:1]:
-        title, lines = (
-            f"potential of {name} observations ({potential.combine})",
-            curves(potential, trajectory.observations[name]),
-        )
-    camera = scene.cameras[0]
-    film, apart = None, []
-    for step, distance in enumerate(replay(scene, trajectory)):
-        apart.append(distance)
-        rgb = scene.rgb(camera)
-        film = film or Film(title, lines, (rgb.shape[1], rgb.shape[0]))
-        yield film.frame(step, rgb, scene.pixels(camera))
-        if step % 25 == 0 or step == trajectory.horizon:
-            print(f"filmed step {step} of {trajectory.horizon}")
-    print(f"the puck stayed within {1000 * max(apart):.1f} mm of the recording")
-
-
-def _shipped(name: str) -> Path | None:
-    try:
-        return assets.path(name)
-    except FileNotFoundError:
-        return None
+from perception.visualize.config import VisualizeConfig
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; bad input ends it with one line and status 2."""
     config = tyro.cli(VisualizeConfig, args=arguments, prog="python -m perception.visualize")
-    torch.set_num_threads(1)  # small batches: more threads only disturb each other
     try:
+        # Here, so that what cannot be imported ends in one line too.
+        from perception.visualize.pictures import visualize
+
         written = visualize(config)
     except (ValueError, OSError, ImportError, RuntimeError) as error:
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
