@@ -12,7 +12,7 @@ from gymnasium.envs.registration import load_env_creator
 
 from envs.control import LeanController
 from envs.graphics import Picture
-from envs.placement import TIP_SITE
+from envs.placement import ON_TABLE, TIP_SITE, checked, puck_addresses
 from envs.push import PushPlane, PushSlot
 
 TASKS: dict[str, type[PushPlane]] = {"push-slot": PushSlot, "push-plane": PushPlane}
@@ -63,12 +63,17 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
             raise ValueError(f"unknown render_mode {render_mode!r}; known: None, 'rgb_array'")
         self.task, self.render_mode, self.camera = task, render_mode, camera
         self.horizon = HORIZONS[task] if horizon is None else horizon
-        if self.horizon < 1:
-            raise ValueError(f"horizon is {horizon}; it must be at least 1 step")
+        if not (isinstance(self.horizon, int | np.integer) and self.horizon >= 1):
+            raise ValueError(f"horizon is {horizon!r}; it must be a whole number of steps, at least 1")
         self.robosuite = TASKS[task](grids=grids, success_speed=success_speed, goal_speed=goal_speed)
         self.model: mujoco.MjModel = self.robosuite.sim.model._model
         self.data: mujoco.MjData = self.robosuite.sim.data._data
+        cameras = [self.model.camera(i).name for i in range(self.model.ncam)]
+        if camera not in cameras:
+            raise ValueError(f"unknown camera {camera!r}; the model has {', '.join(cameras)}")
         self._tip = self.model.site(TIP_SITE).id
+        position, velocity = puck_addresses(self.model)
+        self._puck, self._puck_velocity = slice(position, position + 7), slice(velocity, velocity + 2)
         substeps = round(1.0 / (self.metadata["render_fps"] * self.model.opt.timestep))
         home = np.array(self.robosuite.robots[0].init_qpos)
         self._controller = LeanController(self.model, home, TIP_SITE, substeps)
@@ -82,12 +87,12 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
     @property
     def puck_position(self) -> np.ndarray:
         """Centre of the puck, world frame, shape (3,) [m]."""
-        return self.data.qpos[-7:-4].copy()
+        return self.data.qpos[self._puck][:3].copy()
 
     @property
     def puck_pose(self) -> np.ndarray:
         """Position [m] and quaternion (w, x, y, z) of the puck, world frame, shape (7,)."""
-        return self.data.qpos[-7:].copy()
+        return self.data.qpos[self._puck].copy()
 
     @property
     def end_effector_position(self) -> np.ndarray:
@@ -110,17 +115,19 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
                 frame [m, m/s], in place of what would be drawn.
 
         Raises:
-            ValueError: Unknown option, or a position that the arm does not reach.
+            ValueError: Unknown option, or one that is no finite position on the table and within the arm's reach.
         """
         super().reset(seed=seed)
         options = dict(options or {})
-        drawn = self.robosuite.placement.sample(self.np_random, options.pop("grid", None))
-        start = [
-            np.asarray(options.pop(k, v), float) for k, v in zip(("puck", "end_effector", "goal"), drawn, strict=True)
-        ]
-        if options:
-            raise ValueError(f"unknown reset options {sorted(options)}; known: grid, puck, end_effector, goal")
-        self.robosuite.reset_to(*start)
+        unknown = set(options) - {"grid", "puck", "end_effector", "goal"}
+        if unknown:
+            raise ValueError(f"unknown reset options {sorted(unknown)}; known: grid, puck, end_effector, goal")
+        puck, tip, goal = self.robosuite.placement.sample(self.np_random, options.get("grid"))
+        self.robosuite.reset_to(
+            checked("puck", options.get("puck", puck), 2, ON_TABLE),
+            checked("end_effector", options.get("end_effector", tip), 2),
+            checked("goal", options.get("goal", goal), 4, ON_TABLE),
+        )
         self._controller.reset(self.data)
         self._steps = 0
         return self._observation(), self._info()
@@ -134,10 +141,7 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         Raises:
             ValueError: The action is not finite or has another shape.
         """
-        action = np.asarray(action, dtype=np.float64)
-        if action.shape != (2,) or not np.isfinite(action).all():
-            raise ValueError(f"action must be 2 finite numbers, got {action.tolist()}")
-        self._controller.step(self.data, action)
+        self._controller.step(self.data, checked("action", action, 2))
         # Kinematics of the new state: positions from qpos, the tip's velocity through its Jacobian.
         mujoco.mj_kinematics(self.model, self.data)
         mujoco.mj_comPos(self.model, self.data)
@@ -214,7 +218,7 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         data, goal = self.data, self.robosuite.goal
         mujoco.mj_jacSite(self.model, data, self._jacobian, None, self._tip)
         tip_velocity = self._jacobian[:2] @ data.qvel
-        puck, velocity = data.qpos[-7:-5], data.qvel[-6:-4]
+        puck, velocity = data.qpos[self._puck][:2], data.qvel[self._puck_velocity]
         return np.concatenate(
             [
                 puck - data.site_xpos[self._tip, :2],
@@ -225,7 +229,7 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         ).astype(np.float32)
 
     def _info(self) -> dict[str, Any]:
-        achieved = np.concatenate([self.data.qpos[-7:-5], self.data.qvel[-6:-4]])
+        achieved = np.concatenate([self.data.qpos[self._puck][:2], self.data.qvel[self._puck_velocity]])
         goal = self.robosuite.goal.copy()
         return {
             "is_success": bool(self.goal_reward(achieved, goal)),
@@ -248,6 +252,8 @@ def make_push(task: str, obs: str = "state", perception: dict[str, Any] | None =
     """
     if obs not in OBSERVATIONS:
         raise ValueError(f"unknown observation {obs!r}; known observations: {', '.join(OBSERVATIONS)}")
+    if perception and OBSERVATIONS[obs] is None:
+        raise ValueError(f"perception is {perception}; it describes cameras and needs obs='pointcloud', not {obs!r}")
     if task == "push-slot":
         kwargs.setdefault("success_speed", SUCCESS_SPEEDS[obs])
     if obs == "pointcloud":

@@ -1,6 +1,7 @@
 """Starts of an episode: sample puck, end effector and goal, and put the simulation there at rest."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import envs.simulator  # noqa: F401 (first: it imports MuJoCo and robosuite, also where they cannot draw)
 
@@ -17,10 +18,13 @@ from envs.geometry import (
     PUCK_HALF_HEIGHT,
     SLOT,
     TABLE_HEIGHT,
+    TABLE_SIZE,
     WORKSPACE,
 )
 
 TIP_SITE = "gripper0_right_grip_site"
+PUCK_BODY = "puck_main"
+ON_TABLE = np.array(TABLE_SIZE[:2]) / 2  # largest |x| and |y| of puck and goal [m]
 IK_ITERATIONS = 50
 IK_DAMPING = 1e-4
 IK_TOLERANCE = 1e-10  # tight, since an open-loop replay amplifies an error at the start ten thousandfold [m, rad]
@@ -43,8 +47,10 @@ class Placement:
     goal_speed: float = 0.05
 
     def __post_init__(self) -> None:
-        if not 1 <= self.grids <= len(GRIDS):
+        if self.grids not in range(1, len(GRIDS) + 1):
             raise ValueError(f"grids is {self.grids}; this task has reset grids 1 to {len(GRIDS)}")
+        if not self.goal_speed >= 0:
+            raise ValueError(f"goal_speed is {self.goal_speed}; it must be at least 0 m/s")
 
     def sample(self, rng: np.random.Generator, grid: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Draw one start.
@@ -55,9 +61,15 @@ class Placement:
 
         Returns:
             Puck (2,) and end effector (2,) positions in the world frame [m]; goal (4,), position and velocity [m, m/s].
+
+        Raises:
+            ValueError: There is no such grid.
         """
+        if grid is not None and (not self.slot or grid not in range(len(GRIDS))):
+            known = f"the reset grids are 0 to {len(GRIDS) - 1}" if self.slot else "the plane task has no reset grids"
+            raise ValueError(f"grid is {grid!r}; {known}")
         if self.slot:
-            grid = int(rng.integers(self.grids)) if grid is None else grid
+            grid = int(rng.integers(self.grids)) if grid is None else int(grid)
             puck = GRIDS[grid] + rng.uniform(-GRID_HALF_SIZE, GRID_HALF_SIZE, 2)
             goal = np.array([*SLOT.goal, 0.0, 0.0])
             near, far = 0.10, 0.15
@@ -78,13 +90,42 @@ class Placement:
                 return puck, tip, goal
 
 
+def checked(name: str, value: Any, size: int, bounds: np.ndarray | None = None) -> np.ndarray:
+    """Turn a part of a given start into an array.
+
+    Args:
+        name: What it is, for the message.
+        value: Numbers, position first [m].
+        size: How many.
+        bounds: Largest |x| and |y| [m]; any if not given.
+
+    Raises:
+        ValueError: Not `size` finite numbers, or out of bounds.
+    """
+    try:
+        array = np.asarray(value, float)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    if array.shape != (size,) or not np.isfinite(array).all():
+        raise ValueError(f"{name} is {value!r}; give {size} finite numbers")
+    if bounds is not None and (np.abs(array[:2]) > bounds).any():
+        raise ValueError(f"{name} is at {array[:2].tolist()} m, off the table: |x|, |y| ≤ {bounds.tolist()} m")
+    return array
+
+
+def puck_addresses(model: mujoco.MjModel) -> tuple[int, int]:
+    """Where the puck's free joint starts in ``qpos`` and in ``qvel``, whatever else is in the model."""
+    joint = model.body(PUCK_BODY).jntadr[0]
+    return int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
+
+
 def place(
     model: mujoco.MjModel, data: mujoco.MjData, puck_xy: np.ndarray, tip_xy: np.ndarray, home: np.ndarray
 ) -> None:
     """Put the puck and the pusher's tip at the given positions, everything at rest.
 
     Args:
-        model: Model of a pushing task; the puck's free joint is its last joint, the arm's joints its first seven.
+        model: Model of a pushing task; the arm's joints are its first seven.
         data: Its state, overwritten.
         puck_xy: Puck centre, world frame, shape (2,) [m].
         tip_xy: Tip of the pusher, world frame, shape (2,) [m].
@@ -94,7 +135,8 @@ def place(
         ValueError: The arm does not reach `tip_xy`.
     """
     mujoco.mj_resetData(model, data)
-    data.qpos[-7:] = [*puck_xy, TABLE_HEIGHT + PUCK_HALF_HEIGHT, 1.0, 0.0, 0.0, 0.0]
+    address, _ = puck_addresses(model)
+    data.qpos[address : address + 7] = [*puck_xy, TABLE_HEIGHT + PUCK_HALF_HEIGHT, 1.0, 0.0, 0.0, 0.0]
     data.qpos[:7] = home
     solve_ik(model, data, np.array([*tip_xy, HOLD_HEIGHT]))
     mujoco.mj_forward(model, data)

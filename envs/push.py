@@ -10,6 +10,7 @@ import envs.simulator  # noqa: F401 (first: it imports MuJoCo and robosuite, als
 import mujoco
 import numpy as np
 import robosuite
+from robosuite import macros
 from robosuite.environments.manipulation.manipulation_env import ManipulationEnv
 from robosuite.models.arenas import TableArena
 from robosuite.models.grippers import register_gripper
@@ -30,7 +31,7 @@ from envs.geometry import (
     TABLE_SIZE,
     SlotGeometry,
 )
-from envs.placement import TIP_SITE, Placement, place
+from envs.placement import TIP_SITE, Placement, checked, place, puck_addresses
 from envs.simulator import check_versions
 
 
@@ -83,12 +84,21 @@ class PushPlane(ManipulationEnv):
         **kwargs: Any,
     ) -> None:
         check_versions(mujoco.__version__, robosuite.__version__)
+        if gripper_types != "Pusher":
+            raise ValueError(f"gripper_types is {gripper_types!r}; the pushing tasks are built for the Pusher")
+        rate = round(1.0 / macros.SIMULATION_TIMESTEP)
+        if control_freq <= 0 or rate % control_freq:
+            raise ValueError(f"control_freq is {control_freq} Hz; physics runs at {rate} Hz, give a divisor such as 20")
+        controller_configs = osc_config() if controller_configs is None else controller_configs
+        _check_controller(controller_configs)
         self.placement = Placement(grids=grids, slot=self.slot is not None, goal_speed=goal_speed)
         self.success_speed = self.default_success_speed if success_speed is None else success_speed
+        if not self.success_speed > 0:
+            raise ValueError(f"success_speed is {success_speed}; it must be above 0 m/s")
         self.goal = np.zeros(4)  # position [m] and velocity [m/s] of the goal, world frame
         super().__init__(
             robots=robots,
-            controller_configs=osc_config() if controller_configs is None else controller_configs,
+            controller_configs=controller_configs,
             gripper_types=gripper_types,
             initialization_noise=None,
             control_freq=control_freq,
@@ -157,6 +167,7 @@ class PushPlane(ManipulationEnv):
 
     def _pre_action(self, action: np.ndarray, policy_step: bool = False) -> None:
         if policy_step:
+            checked("action", action, 2)
             tip = self.sim.data._data.site(TIP_SITE).xpos
             self._command = target_pose(tip, action, self._command[:2])
         super()._pre_action(self._command, policy_step)
@@ -172,7 +183,8 @@ class PushPlane(ManipulationEnv):
 
     def _check_success(self) -> bool:
         data = self.sim.data._data
-        position, velocity = data.qpos[-7:-5], data.qvel[-6:-4]
+        q, v = puck_addresses(self.sim.model._model)
+        position, velocity = data.qpos[q : q + 2], data.qvel[v : v + 2]
         return bool(
             np.hypot(*(position - self.goal[:2])) < self.success_distance
             and np.hypot(*(velocity - self.goal[2:])) < self.success_speed
@@ -211,6 +223,15 @@ def look_at(position: tuple[float, ...], target: tuple[float, ...]) -> tuple[np.
     quaternion = np.empty(4)
     mujoco.mju_mat2Quat(quaternion, rotation.flatten())
     return eye, quaternion
+
+
+def _check_controller(config: dict[str, Any]) -> None:
+    """Refuse a controller that would take the pusher's absolute target pose for something else."""
+    wanted = {"type": "OSC_POSE", "input_type": "absolute", "input_ref_frame": "world"}
+    arm = config.get("body_parts", {}).get("right", {})
+    if any(arm.get(key) != value for key, value in wanted.items()):
+        settings = ", ".join(f"{key} {value}" for key, value in wanted.items())
+        raise ValueError(f"controller_configs: the pushing tasks need {settings}; start from envs.control.osc_config()")
 
 
 def _box(name: str, position: tuple[float, ...], size: tuple[float, ...]) -> ET.Element:

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Float32, UInt8
 from envs.demonstrations import Trajectory
 from envs.geometry import PUCK_HALF_HEIGHT, TABLE_HEIGHT, WORKSPACE
 from envs.goal_env import PushEnv
+from envs.placement import puck_addresses
 from perception.cameras import Intrinsics, camera_to_world
 from perception.observation import PointCloudObservation
 from perception.point_cloud import back_project, transform
@@ -73,7 +74,8 @@ class PosedPuck(gymnasium.Wrapper):
         result = self.env.reset(seed=seed, options=options)
         if pose is not None:
             base: Any = self.env.unwrapped
-            base.data.qpos[-7:] = pose
+            start, _ = puck_addresses(base.model)
+            base.data.qpos[start : start + 7] = pose
             mujoco.mj_forward(base.model, base.data)
         return result
 
