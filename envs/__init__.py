@@ -13,5 +13,5 @@ if sys.platform == "linux":
 # robosuite tells of optional packages on every import; a command that fails should end in one line.
 logging.getLogger("robosuite_logs").addFilter(lambda record: record.levelno >= logging.ERROR)
 
-gym.register("PushSlot-v0", entry_point="envs.goal_env:make_push", kwargs={"task": "push-slot"})
-gym.register("PushPlane-v0", entry_point="envs.goal_env:make_push", kwargs={"task": "push-plane"})
+gym.register("PushSlot-v0", entry_point="envs.make:make_push", kwargs={"task": "push-slot"})
+gym.register("PushPlane-v0", entry_point="envs.make:make_push", kwargs={"task": "push-plane"})

@@ -1,5 +1,6 @@
 """Gymnasium adapter of the pushing tasks."""
 
+from dataclasses import replace
 from typing import Any
 
 import envs.simulator  # noqa: F401 (first: it imports MuJoCo and robosuite, also where they cannot draw)
@@ -8,7 +9,6 @@ import envs.simulator  # noqa: F401 (first: it imports MuJoCo and robosuite, als
 import gymnasium as gym
 import mujoco
 import numpy as np
-from gymnasium.envs.registration import load_env_creator
 
 from envs.control import LeanController
 from envs.graphics import Picture
@@ -17,9 +17,7 @@ from envs.push import PushPlane, PushSlot
 
 TASKS: dict[str, type[PushPlane]] = {"push-slot": PushSlot, "push-plane": PushPlane}
 HORIZONS = {"push-slot": 150, "push-plane": 50}  # [steps]
-SUCCESS_SPEEDS = {"state": 0.02, "pointcloud": 0.1}  # of the slot task, by observation (paper, table 2) [m/s]
-# Observations other than the state are wrappers of packages to the right, found by name when asked for.
-OBSERVATIONS = {"state": None, "pointcloud": "perception.observation:PointCloudObservation"}
+KEPT = ("spec", "action_space", "observation_space")  # by a copy, random states of the spaces included
 
 
 class PushEnv(gym.Env[np.ndarray, np.ndarray]):
@@ -83,6 +81,33 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         self.action_space = gym.spaces.Box(-1.0, 1.0, (2,), np.float32)
         bound = np.array([2, 2, 10, 10, 2, 2, 10, 10], np.float32)
         self.observation_space = gym.spaces.Box(-bound, bound, dtype=np.float32)
+
+    @property
+    def grids(self) -> int:
+        """Number of active reset grids of the slot task."""
+        return self.robosuite.placement.grids
+
+    @grids.setter
+    def grids(self, grids: int) -> None:
+        self.robosuite.placement = replace(self.robosuite.placement, grids=grids)
+
+    @property
+    def success_speed(self) -> float:
+        """Largest speed of the puck relative to the goal that counts as success [m/s]."""
+        return self.robosuite.success_speed
+
+    @success_speed.setter
+    def success_speed(self, success_speed: float) -> None:
+        self.robosuite.success_speed = success_speed
+
+    @property
+    def goal_speed(self) -> float:
+        """Largest velocity of the plane task's goals, per axis [m/s]."""
+        return self.robosuite.placement.goal_speed
+
+    @goal_speed.setter
+    def goal_speed(self, goal_speed: float) -> None:
+        self.robosuite.placement = replace(self.robosuite.placement, goal_speed=goal_speed)
 
     @property
     def puck_position(self) -> np.ndarray:
@@ -181,6 +206,19 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         self._steps = state["steps"]
         self.np_random.bit_generator.state = state["rng"]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """How to build the same environment again, and where it was: for pickle and copies."""
+        return {"settings": self._settings(), "state": self.get_state(), "kept": {k: getattr(self, k) for k in KEPT}}
+
+    def __setstate__(self, copied: dict[str, Any]) -> None:
+        self.__init__(**copied["settings"])  # type: ignore[misc]
+        self.set_state(copied["state"])
+        self.__dict__.update(copied["kept"])
+
+    def _settings(self) -> dict[str, Any]:
+        names = ("task", "horizon", "grids", "success_speed", "goal_speed", "render_mode", "camera")
+        return {name: getattr(self, name) for name in names}
+
     def goal_reward(self, achieved_goal: np.ndarray, desired_goal: np.ndarray) -> np.ndarray:
         """1 where the puck is within 2 cm of the goal and slower than the success speed, else 0.
 
@@ -236,31 +274,3 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
             "achieved_goal": achieved,
             "desired_goal": goal,
         }
-
-
-def make_push(task: str, obs: str = "state", perception: dict[str, Any] | None = None, **kwargs: Any) -> gym.Env:
-    """Build a pushing task with the named observation; the entry point of `gymnasium.make`.
-
-    Args:
-        task: "push-slot" or "push-plane".
-        obs: "state" or "pointcloud".
-        perception: Arguments of the point-cloud observation (cameras, renderer, …).
-        **kwargs: Arguments of `PushEnv`.
-
-    Raises:
-        ValueError: Unknown task or observation.
-    """
-    if obs not in OBSERVATIONS:
-        raise ValueError(f"unknown observation {obs!r}; known observations: {', '.join(OBSERVATIONS)}")
-    if perception and OBSERVATIONS[obs] is None:
-        raise ValueError(f"perception is {perception}; it describes cameras and needs obs='pointcloud', not {obs!r}")
-    if task == "push-slot":
-        kwargs.setdefault("success_speed", SUCCESS_SPEEDS[obs])
-    if obs == "pointcloud":
-        kwargs.setdefault("goal_speed", 0.0)  # a cloud shows no velocity, so its goals have none
-    env: gym.Env = PushEnv(task, **kwargs)
-    wrapper = OBSERVATIONS[obs]
-    if wrapper is None:
-        return env
-    create: Any = load_env_creator(wrapper)
-    return create(env, **(perception or {}))

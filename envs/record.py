@@ -12,6 +12,7 @@ from gymnasium.utils import seeding
 
 from envs.demonstrations import Trajectory, save_demonstrations
 from envs.expert import Expert
+from envs.make import SUCCESS_SPEEDS, make_push
 
 ATTEMPTS = 10  # of one demonstration
 TASK_IDS = {"push-slot": "PushSlot-v0", "push-plane": "PushPlane-v0"}
@@ -78,9 +79,6 @@ def record(
         seed: Seed of the first start; the next ones follow.
         overwrite: Replace an existing file.
     """
-    # Here, so that a simulator that cannot be imported ends in one line too.
-    from envs.goal_env import SUCCESS_SPEEDS, make_push
-
     episodes = grids if episodes is None else episodes
     if episodes < 1:
         raise ValueError(f"--episodes is {episodes}; it must be at least 1")

@@ -67,8 +67,10 @@ def intrinsics(model: mujoco.MjModel, camera: str, width: int, height: int) -> I
         height: Image height [pixels].
 
     Raises:
-        ValueError: Unknown camera, or one that is not a pinhole given by ``fovy``.
+        ValueError: Unknown camera, or one that is not a pinhole given by ``fovy``, or an image without pixels.
     """
+    if not all(isinstance(size, int | np.integer) and size > 0 for size in (width, height)):
+        raise ValueError(f"images of {width!r} × {height!r} pixels; give a whole number of at least 1 for each")
     index = find_id(model, mujoco.mjtObj.mjOBJ_CAMERA, camera)
     if model.cam_sensorsize[index].any():
         raise ValueError(f"camera {camera!r} is given by sensorsize; give it by fovy instead")

@@ -76,13 +76,16 @@ class PointCloudObservation(gymnasium.Wrapper, gymnasium.utils.RecordConstructor
         gymnasium.Wrapper.__init__(self, env)
         if isinstance(cameras, str) or not cameras:
             raise ValueError(f"cameras is {cameras!r}; give a sequence of at least one camera name")
-        if num_points < 1:
-            raise ValueError(f"num_points is {num_points}; give at least 1")
+        if not (isinstance(num_points, int | np.integer) and num_points >= 1):
+            raise ValueError(f"num_points is {num_points!r}; give a whole number of at least 1")
+        box = np.asarray(workspace, dtype=float)
+        if box.shape != (2, 3) or not (box[0] < box[1]).all():
+            raise ValueError(f"workspace is {workspace!r}; give a lower and an upper corner, (x, y, z) each")
         open3d()  # a missing library should stop the construction, not the first crowded frame
         self._cameras = tuple(cameras)
         self._renderer_settings: dict[str, Any] = {"body": body, "width": width, "height": height}
         self._renderer = renderer
-        self._workspace = np.asarray(workspace, dtype=float)
+        self._workspace = box
         self._renderers: dict[str, Renderer] = {}
         self._model: Any = None
         self._seen = False
@@ -112,6 +115,10 @@ class PointCloudObservation(gymnasium.Wrapper, gymnasium.utils.RecordConstructor
         """Continue from what `get_state` returned."""
         self.points_world = np.array(state["points"])
         self._seen, self.hidden_frames = state["seen"], state["hidden_frames"]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the renderers behind; a copy makes its own at the next observation."""
+        return self.__dict__ | {"_renderers": {}, "_model": None}
 
     def close(self) -> None:
         """Close the renderers and the environment; calling it again is harmless."""

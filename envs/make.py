@@ -1,0 +1,40 @@
+"""A pushing task with the observation asked for; imports neither simulator nor Open3D before they are needed."""
+
+from typing import Any
+
+import gymnasium as gym
+from gymnasium.envs.registration import load_env_creator
+
+ENVIRONMENT = "envs.goal_env:PushEnv"
+# Observations other than the state are wrappers of packages to the right, found by name when asked for.
+OBSERVATIONS = {"state": None, "pointcloud": "perception.observation:PointCloudObservation"}
+SUCCESS_SPEEDS = {"state": 0.02, "pointcloud": 0.1}  # of the slot task, by observation (paper, table 2) [m/s]
+
+
+def make_push(task: str, obs: str = "state", perception: dict[str, Any] | None = None, **kwargs: Any) -> gym.Env:
+    """Build a pushing task with the named observation; the entry point of `gymnasium.make`.
+
+    Args:
+        task: "push-slot" or "push-plane".
+        obs: "state" or "pointcloud".
+        perception: Arguments of the point-cloud observation (cameras, renderer, …).
+        **kwargs: Arguments of `PushEnv`.
+
+    Raises:
+        ValueError: Unknown task or observation.
+    """
+    if obs not in OBSERVATIONS:
+        raise ValueError(f"unknown observation {obs!r}; known observations: {', '.join(OBSERVATIONS)}")
+    if perception and OBSERVATIONS[obs] is None:
+        raise ValueError(f"perception is {perception}; it describes cameras and needs obs='pointcloud', not {obs!r}")
+    if task == "push-slot":
+        kwargs.setdefault("success_speed", SUCCESS_SPEEDS[obs])
+    if obs == "pointcloud":
+        kwargs.setdefault("goal_speed", 0.0)  # a cloud shows no velocity, so its goals have none
+    create: Any = load_env_creator(ENVIRONMENT)
+    env = create(task, **kwargs)
+    wrapper = OBSERVATIONS[obs]
+    if wrapper is None:
+        return env
+    wrap: Any = load_env_creator(wrapper)
+    return wrap(env, **(perception or {}))
