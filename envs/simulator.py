@@ -7,6 +7,8 @@ them loses pictures alone. Imported before every other module of the simulation,
 import os
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import version
 from types import ModuleType
@@ -38,7 +40,7 @@ def _within(found: str, lower: str, upper: str) -> bool:
 class _Missing(ModuleType):
     """Stands for a module that cannot be imported, and says so when something of it is used."""
 
-    def __init__(self, name: str, error: ImportError) -> None:
+    def __init__(self, name: str, error: Exception) -> None:
         super().__init__(name)
         self._error = error
 
@@ -46,27 +48,33 @@ class _Missing(ModuleType):
         raise ImportError(f"{self.__name__}.{name} is not there: {self._error}")
 
 
+@contextmanager
+def _own_choice_of_backend() -> Iterator[None]:
+    """Put MUJOCO_GL back, which is changed for an import: whoever draws later names what was chosen."""
+    chosen = os.environ.get("MUJOCO_GL")
+    try:
+        yield
+    finally:
+        os.environ.pop("MUJOCO_GL", None)
+        os.environ.update({} if chosen is None else {"MUJOCO_GL": chosen})
+
+
 def _import_mujoco() -> None:
     """Import MuJoCo, without its OpenGL context where that fails; each backend fails in a way of its own."""
     try:
         import_module("mujoco")
     except Exception:
-        chosen = os.environ.get("MUJOCO_GL")
         os.environ["MUJOCO_GL"] = "disable"
-        try:
-            import_module("mujoco")
-        finally:  # whoever draws later names what was chosen
-            os.environ.pop("MUJOCO_GL")
-            os.environ.update({} if chosen is None else {"MUJOCO_GL": chosen})
+        import_module("mujoco")
 
 
 def _import_robosuite() -> None:
-    """Import robosuite, without OpenCV and GLFW where they fail; only its own windows use them."""
+    """Import robosuite, without OpenCV and MuJoCo's viewer where they fail; only its own windows use them."""
     missing = {}
-    for name in ("cv2", "glfw"):
+    for name in ("cv2", "mujoco.viewer"):
         try:
             import_module(name)
-        except ImportError as error:
+        except Exception as error:
             missing[name] = sys.modules[name] = _Missing(name, error)
     try:
         import_module("robosuite")
@@ -76,5 +84,6 @@ def _import_robosuite() -> None:
 
 
 check_versions(version("mujoco"), version("robosuite"))
-_import_mujoco()
-_import_robosuite()
+with _own_choice_of_backend():
+    _import_mujoco()
+    _import_robosuite()
