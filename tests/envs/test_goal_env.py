@@ -1,5 +1,7 @@
 """Gymnasium's contract: spaces, seeding, rewards, ends of episodes."""
 
+import copy
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +18,7 @@ import envs  # noqa: F401 (registers the tasks)
 from envs.expert import Expert
 from envs.geometry import GRID_HALF_SIZE, GRIDS, SLOT
 from envs.goal_env import PushEnv
+from shaping import PotentialShaping
 
 ROOT = Path(__file__).parents[2]
 IDS = ("PushSlot-v0", "PushPlane-v0")
@@ -172,33 +175,82 @@ def test_given_start(slot):
     np.testing.assert_allclose(slot.end_effector_position[:2], start["end_effector"], atol=1e-4)
 
 
-def test_bad_input_is_named(slot):
-    with pytest.raises(ValueError, match="unknown reset options \\['gird'\\]"):
-        slot.reset(options={"gird": 1})
-    slot.reset(seed=0)
-    for action in ([np.nan, 0.0], [0.0], [0.0, 0.0, 0.0]):
-        with pytest.raises(ValueError, match="2 finite numbers"):
-            slot.step(np.array(action))
-    with pytest.raises(ValueError, match="push-slot, push-plane"):
-        PushEnv("push-sloth")
-    with pytest.raises(ValueError, match="state, pointcloud"):
-        gym.make("PushSlot-v0", obs="rgb")
-    with pytest.raises(ValueError, match="horizon is 0"):
-        PushEnv(horizon=0)
+def test_two_environments_step_alternately_as_if_each_were_alone():
+    def steps(seed):
+        env = PushEnv("push-slot", grids=3)
+        yield env.reset(seed=seed)[0]
+        for action in np.random.default_rng(seed).uniform(-1, 1, (10, 2)):
+            yield env.step(action)[0]
+        yield env.reset()[0]
+
+    alone = [list(steps(seed)) for seed in (1, 2)]
+    together = list(zip(steps(1), steps(2), strict=True))
+    np.testing.assert_array_equal(together, list(zip(*alone, strict=True)))
 
 
-def test_attributes_reach_the_base_environment():
-    """Through Monitor and a vectorised environment too (set_attr would stop at the outermost wrapper)."""
-    vectorised = DummyVecEnv([lambda: Monitor(gym.make("PushSlot-v0"))])
-    vectorised.env_method("set_wrapper_attr", "horizon", 2)
-    assert vectorised.envs[0].unwrapped.horizon == 2
-    vectorised.reset()
-    assert [vectorised.step(np.zeros((1, 2)))[2][0] for _ in range(2)] == [False, True]
-    vectorised.close()
+def twice(env):
+    return copy.deepcopy(env), pickle.loads(pickle.dumps(env))
 
 
-def test_close_twice():
+@pytest.mark.parametrize("name", IDS)
+def test_copies_continue_from_where_the_original_was(name):
+    """Deep copies and pickles, in the middle of an episode, do the same next and then go their own way."""
+    env = gym.make(name, horizon=9)
+    env.action_space.seed(3)
+    env.reset(seed=2)
+    env.unwrapped.success_speed = 0.05
+    for _ in range(4):
+        env.step(env.action_space.sample())
+    copies = twice(env)
+    rows = []
+    for each in (env, *copies):
+        actions = [each.action_space.sample() for _ in range(5)]
+        steps = [each.step(action) for action in actions]
+        assert steps[-1][3] and each.spec == env.spec and each.unwrapped.success_speed == 0.05
+        rows.append([*(step[0] for step in steps), each.reset()[0]])
+    np.testing.assert_array_equal(rows[1:], [rows[0]] * 2)
+    assert all(each.unwrapped.data is not env.unwrapped.data for each in copies)
+    env.step(np.ones(2))
+    np.testing.assert_array_equal(copies[0].step(np.zeros(2))[0], copies[1].step(np.zeros(2))[0])
+
+
+def set_by_gymnasium(env, name, value):
+    env.set_wrapper_attr(name, value)
+
+
+def set_by_stable_baselines(env, name, value):
+    DummyVecEnv([lambda: env]).env_method("set_wrapper_attr", name, value)
+
+
+def set_by_a_gymnasium_vector(env, name, value):
+    gym.vector.SyncVectorEnv([lambda: env]).set_attr(name, value)
+
+
+@pytest.mark.parametrize("assign", [set_by_gymnasium, set_by_stable_baselines, set_by_a_gymnasium_vector])
+@pytest.mark.parametrize("obs", ["state", "pointcloud"])
+def test_attributes_reach_the_base_environment(assign, obs):
+    """Through monitor, clouds and shaping (Stable-Baselines3's `set_attr` would stop at the outermost wrapper)."""
+    shaped = PotentialShaping(gym.make("PushSlot-v0", obs=obs), lambda observations, success: np.zeros(len(success)))
+    env = Monitor(shaped)
+    for name, value in {
+        "horizon": 2,
+        "success_speed": 0.3,
+        "goal_speed": 0.01,
+        "grids": 3,
+        "camera": "oblique",
+    }.items():
+        assign(env, name, value)
+        assert getattr(env.unwrapped, name) == value and name not in vars(env) | vars(shaped)
+    env.reset(seed=0)
+    assert [env.step(np.zeros(2))[3] for _ in range(2)] == [False, True]
+    pucks = np.array([env.reset()[1]["achieved_goal"][:2] for _ in range(30)])
+    assert len(set(np.argmin(np.linalg.norm(pucks[:, None] - GRIDS, axis=-1), axis=1))) == 3
+    env.close()
+
+
+def test_close_twice_and_go_on():
     env = gym.make("PushPlane-v0")
     env.reset(seed=0)
     env.close()
     env.close()
+    assert env.observation_space.contains(env.reset(seed=0)[0])
