@@ -4,12 +4,10 @@ from types import ModuleType
 
 import numpy as np
 from jaxtyping import Bool, Float
-from numba import njit
 
 from perception.cameras import Intrinsics
 
 _DENSE = 4096  # beyond this many points they are thinned evenly before the farthest point sampling
-_CENTRING = 10  # one point in so many centres the sample instead of spreading it
 
 
 def open3d() -> ModuleType:
@@ -70,10 +68,7 @@ def crop(points: Float[np.ndarray, "points 3"], bounds: Float[np.ndarray, "2 3"]
 
 
 def sample_points(points: Float[np.ndarray, "points 3"], num_points: int) -> Float[np.ndarray, "num_points 3"]:
-    """Choose exactly ``num_points`` points by Open3D's farthest point sampling, then centre the choice.
-
-    Farthest points lie on the outline, and their mean moves with every pixel. The last tenth is therefore chosen such
-    that the mean comes closest to that of all points.
+    """Choose exactly ``num_points`` points by Open3D's farthest point sampling.
 
     Deterministic: it starts at the first point. Fewer points than asked for are all kept and repeated in turn.
 
@@ -93,45 +88,5 @@ def sample_points(points: Float[np.ndarray, "points 3"], num_points: int) -> Flo
     if count > _DENSE:
         points = points[np.linspace(0, count - 1, _DENSE).astype(int)]
     o3d = open3d()
-    points = np.ascontiguousarray(points, dtype=np.float64)
-    cloud = o3d.geometry.PointCloud(o3d.utility.Vector3dVector(points))
-    spread = cloud.farthest_point_down_sample(num_points - num_points // _CENTRING)
-    return _centred(points, np.asarray(spread.points), num_points)
-
-
-@njit(cache=True)
-def _centred(points, chosen, num_points):  # type: ignore[no-untyped-def]
-    """Add one point after another to those chosen, the one with which the mean is closest to that of all points.
-
-    Args:
-        points: Shape (points, 3).
-        chosen: Some of them, shape (chosen, 3).
-        num_points: How many there shall be, no more than `points`.
-
-    Returns:
-        Shape (num_points, 3), each point once.
-    """
-    count, first = len(points), len(chosen)
-    rows = np.empty((num_points, 3))
-    rows[:first] = chosen
-    taken = np.zeros(count, np.bool_)
-    mean, total = np.zeros(3), np.zeros(3)
-    for i in range(count):
-        mean += points[i] / count
-    for j in range(first):
-        x, y, z = chosen[j]
-        total += chosen[j]
-        for i in range(count):
-            if points[i, 0] == x and points[i, 1] == y and points[i, 2] == z and not taken[i]:
-                taken[i] = True
-                break
-    for j in range(first, num_points):
-        wanted, nearest, least = (j + 1) * mean - total, -1, np.inf
-        for i in range(count):
-            x, y, z = points[i, 0] - wanted[0], points[i, 1] - wanted[1], points[i, 2] - wanted[2]
-            if not taken[i] and x * x + y * y + z * z < least:
-                nearest, least = i, x * x + y * y + z * z
-        taken[nearest] = True
-        total += points[nearest]
-        rows[j] = points[nearest]
-    return rows
+    cloud = o3d.geometry.PointCloud(o3d.utility.Vector3dVector(np.ascontiguousarray(points, dtype=np.float64)))
+    return np.array(cloud.farthest_point_down_sample(num_points).points)
