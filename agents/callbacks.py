@@ -23,6 +23,8 @@ from agents.evaluation import Evaluation, evaluate
 from agents.files import write_tensors
 from agents.runs import BEST, policy_weights
 
+SECONDS_BETWEEN_LINES = 30
+
 
 class Stateful(Protocol):
     """Something that a checkpoint keeps beside the agent."""
@@ -158,7 +160,7 @@ class Checkpoint(BaseCallback):
 
 
 class Progress(BaseCallback):
-    """Show how far the training is, a bar on a terminal, a plain line every 30 s elsewhere, and keep its clock."""
+    """Show how far the training is, a bar on a terminal, plain lines elsewhere, and keep its clock."""
 
     def __init__(self, total: int, evaluation: Evaluate) -> None:
         super().__init__()
@@ -199,7 +201,7 @@ class Progress(BaseCallback):
             self.bar.update(1)
             if self.evaluation.success_rate is not None:
                 self.bar.set_description(f"success {self.evaluation.success_rate:.0%}", refresh=False)
-        elif time.monotonic() - self.shown > 30:
+        elif time.monotonic() - self.shown > SECONDS_BETWEEN_LINES:
             self._line()
         return True
 

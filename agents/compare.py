@@ -1,6 +1,5 @@
 """Compare observations and methods: ``python -m agents.compare --obs state pointcloud --seeds 3``."""
 
-import csv
 import itertools
 import json
 import os
@@ -16,14 +15,16 @@ import tyro
 from agents import runs
 from agents.config import METHODS, Observation, TrainConfig, run_name
 from agents.errors import one_line_errors
+from agents.files import write_bytes
 from agents.plots import draw_curves
+from agents.runlog import PROGRESS, read_progress
 
 Group = tuple[Observation, str]  # observation, method
 
 
 @dataclass(frozen=True)
 class CompareConfig:
-    """Run what is missing, reuse what is there, draw learning curves and a table."""
+    """Run what is missing or shorter, reuse what is there, draw learning curves and a table."""
 
     obs: tuple[Observation, ...] = ("state", "pointcloud")
     """Observations to compare."""
@@ -48,21 +49,20 @@ def main(arguments: list[str] | None = None) -> None:
     """Entry point of ``python -m agents.compare``."""
     config = tyro.cli(CompareConfig, args=arguments, prog="python -m agents.compare")
     unknown = [m for m in config.method if m not in METHODS]
-    if unknown or config.seeds < 1:
-        raise ValueError(
-            f"unknown methods {', '.join(unknown)}; known methods: {', '.join(METHODS)}"
-            if unknown
-            else "--seeds must be ≥ 1"
-        )
+    if unknown:
+        raise ValueError(f"unknown methods {', '.join(unknown)}; known methods: {', '.join(METHODS)}")
+    for name in ("seeds", "steps", "parallel"):
+        if getattr(config, name) < 1:
+            raise ValueError(f"--{name} is {getattr(config, name)}; it must be at least 1")
     groups: list[Group] = list(itertools.product(config.obs, config.method))
     directories = {group: [_directory(config, group, seed) for seed in range(config.seeds)] for group in groups}
     _run_missing(config, directories)
     results = {group: [runs.read_result(d) for d in found] for group, found in directories.items()}
     config.out.mkdir(parents=True, exist_ok=True)
     table = _table(results)
-    (config.out / "report.md").write_text(table)
+    write_bytes(config.out / "report.md", table.encode())
     labelled = {" ".join(group): rows for group, rows in results.items()}
-    (config.out / "results.json").write_text(json.dumps(labelled, indent=2) + "\n")
+    write_bytes(config.out / "results.json", (json.dumps(labelled, indent=2) + "\n").encode())
     draw_curves(
         {" ".join(g): [read_curve(d) for d in found] for g, found in directories.items()}, config.out / "curves.png"
     )
@@ -76,12 +76,8 @@ def read_curve(directory: Path) -> tuple[np.ndarray, np.ndarray]:
     Returns:
         Environment steps (n,) and success rates (n,).
     """
-    with (directory / "progress.csv").open(newline="") as file:
-        rows = [
-            (int(r["step"]), float(r["eval/success_rate"])) for r in csv.DictReader(file) if r.get("eval/success_rate")
-        ]
-    steps, rates = zip(*rows, strict=True) if rows else ((), ())
-    return np.array(steps), np.array(rates)
+    rows = [row for row in read_progress(directory / PROGRESS) if "eval/success_rate" in row]
+    return np.array([row["step"] for row in rows]), np.array([row["eval/success_rate"] for row in rows])
 
 
 def _directory(config: CompareConfig, group: Group, seed: int) -> Path:
@@ -91,12 +87,12 @@ def _directory(config: CompareConfig, group: Group, seed: int) -> Path:
 
 
 def _run_missing(config: CompareConfig, directories: dict[Group, list[Path]]) -> None:
-    """Start or resume every run without a result, `parallel` at a time."""
+    """Start or resume every run that is not finished, `parallel` at a time."""
     waiting = [
         _command(config, group, seed, directory)
         for group, found in directories.items()
         for seed, directory in enumerate(found)
-        if not (directory / runs.RESULT).is_file()
+        if not _is_finished(directory, config.steps)
     ]
     running: list[tuple[list[str], subprocess.Popen]] = []
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
@@ -112,10 +108,16 @@ def _run_missing(config: CompareConfig, directories: dict[Group, list[Path]]) ->
             raise ValueError(f"failed with status {process.returncode}: {' '.join(command[1:])}")
 
 
+def _is_finished(directory: Path, steps: int) -> bool:
+    """Whether there is the result of a run that was meant to take that many steps."""
+    return (directory / runs.RESULT).is_file() and runs.read_config(directory).steps >= steps
+
+
 def _command(config: CompareConfig, group: Group, seed: int, directory: Path) -> list[str]:
     command = [sys.executable, "-m", "agents.train"]
     if (directory / runs.CONFIG).is_file():
-        return [*command, "--resume", str(directory)]
+        steps = max(config.steps, runs.read_config(directory).steps)
+        return [*command, "--resume", str(directory), "--steps", str(steps)]
     obs, method = group
     settings: dict[str, Any] = {
         "obs": obs,

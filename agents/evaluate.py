@@ -12,9 +12,11 @@ import tyro
 
 from agents import runs
 from agents.build import make_env
+from agents.config import TrainConfig
 from agents.errors import one_line_errors
 from agents.evaluation import evaluate
 
+VIDEOS: dict[str, dict[str, float]] = {".mp4": {"fps": 20}, ".gif": {"duration": 50, "loop": 0}}  # real time
 EVALUATE_SEED = 3_000_000  # fresh starts: neither those of training, of its evaluations nor of its result
 
 
@@ -40,17 +42,13 @@ class EvaluateConfig:
 def main(arguments: list[str] | None = None) -> None:
     """Entry point of ``python -m agents.evaluate``."""
     config = tyro.cli(EvaluateConfig, args=arguments, prog="python -m agents.evaluate")
+    check(config)
     with contextlib.redirect_stdout(sys.stderr) if config.json else contextlib.nullcontext():
         policy, trained = runs.load_policy(config.run)
-        env = make_env(trained)
-        result = evaluate(policy, env, config.episodes, config.seed)
-        env.close()
-        if config.video is not None:
-            filmed = make_env(trained, render_mode="rgb_array")
-            writer: Any
-            with imageio.get_writer(config.video, fps=20) as writer:
-                evaluate(policy, filmed, config.video_episodes, config.seed, on_frame=writer.append_data)
-            filmed.close()
+        if config.video is not None:  # first, so that a file which cannot be written does not cost the evaluation
+            film(policy, trained, config.video, config.video_episodes, config.seed)
+        with contextlib.closing(make_env(trained)) as env:
+            result = evaluate(policy, env, config.episodes, config.seed)
     if config.json:
         print(json.dumps(result.to_dict()))
         return
@@ -62,6 +60,31 @@ def main(arguments: list[str] | None = None) -> None:
     )
     if config.video is not None:
         print(f"wrote {config.video}")
+
+
+def check(config: EvaluateConfig) -> None:
+    """Check what a type does not say.
+
+    Raises:
+        ValueError: A number out of range, or an unknown kind of video.
+    """
+    for name, least in (("episodes", 1), ("video_episodes", 1), ("seed", 0)):
+        if getattr(config, name) < least:
+            flag = name.replace("_", "-")
+            raise ValueError(f"--{flag} is {getattr(config, name)}; it must be at least {least}")
+    if config.video is not None and config.video.suffix not in VIDEOS:
+        raise ValueError(f"--video {config.video}: unknown kind of file; give one that ends in {' or '.join(VIDEOS)}")
+
+
+def film(policy: Any, trained: TrainConfig, path: Path, episodes: int, seed: int) -> None:
+    """Write the first episodes of an evaluation as a video."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    writer: Any
+    with (
+        contextlib.closing(make_env(trained, render_mode="rgb_array")) as env,
+        imageio.get_writer(path, **VIDEOS[path.suffix]) as writer,
+    ):
+        evaluate(policy, env, episodes, seed, on_frame=writer.append_data)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ def quartiles(curves: list[Curve], points: int = 100) -> tuple[np.ndarray, np.nd
         ValueError: A curve is empty.
     """
     if not curves or any(len(steps) == 0 for steps, _ in curves):
-        raise ValueError("a run has no evaluation yet; lower --evaluation.every")
+        raise ValueError("a run has no evaluation")
     axis = np.linspace(0, max(steps[-1] for steps, _ in curves), points)
     rates = [np.interp(axis, np.concatenate([[0], steps]), np.concatenate([[0.0], rate])) for steps, rate in curves]
     return axis, np.percentile(rates, [25, 50, 75], axis=0)

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import itertools
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +68,8 @@ def read_progress(path: Path) -> list[Row]:
     try:
         lines = csv.DictReader(io.StringIO(path.read_bytes().decode(), newline=""), strict=True)
         rows = [{name: float(text) for name, text in line.items() if text} for line in lines]
-        if any(not a["step"] <= b["step"] for a, b in itertools.pairwise(rows)):
+        steps = [row["step"] for row in rows]
+        if steps != sorted(steps):
             raise ValueError("steps decrease")
     except (ValueError, TypeError, KeyError, csv.Error) as error:
         raise ValueError(f"{path} is damaged ({error}); move it away") from error

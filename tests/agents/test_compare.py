@@ -2,11 +2,14 @@
 
 import csv
 import json
+import subprocess
 
 import numpy as np
 import pytest
 
 from agents.compare import main
+from agents.config import TrainConfig
+from agents.config_json import to_json
 from agents.plots import quartiles
 
 
@@ -22,7 +25,7 @@ def test_quartiles_are_those_of_the_seeds_at_every_step():
 def test_a_run_that_stopped_early_keeps_its_last_rate():
     axis, (_, median, _) = quartiles([(np.array([10]), np.array([1.0])), (np.array([20]), np.array([1.0]))], points=3)
     assert axis.tolist() == [0, 10, 20] and median[-1] == 1.0
-    with pytest.raises(ValueError, match="no evaluation yet"):
+    with pytest.raises(ValueError, match="no evaluation"):
         quartiles([(np.array([]), np.array([]))])
 
 
@@ -30,6 +33,7 @@ def finished_run(directory, rate):
     directory.mkdir(parents=True)
     result = {"success_rate": rate, "mean_steps": 30.0, "environment_steps": 20, "seconds": 1800.0}
     (directory / "result.json").write_text(json.dumps(result))
+    (directory / "config.json").write_text(to_json(TrainConfig()))
     with (directory / "progress.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, ["step", "eval/success_rate"])
         writer.writeheader()
@@ -51,3 +55,36 @@ def test_unknown_methods_are_listed(capsys):
     with pytest.raises(SystemExit):
         main(["--method", "magic"])
     assert "unknown methods magic; known methods: buffer+potential+annealing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text, message", [("{", "damaged"), ('{"success_rate": "all"}', "damaged"), ("[]", "damaged")])
+def test_a_damaged_result_is_named(tmp_path, text, message, capsys):
+    directory = tmp_path / "runs" / "push-slot-1-state-buffer-seed0"
+    finished_run(directory, 1.0)
+    (directory / "result.json").write_text(text)
+    with pytest.raises(SystemExit):
+        main(["--obs", "state", "--method", "buffer", "--seeds", "1", "--runs", str(tmp_path / "runs")])
+    error = capsys.readouterr().err
+    assert f"{directory / 'result.json'} is {message}" in error and error.count("\n") == 1
+
+
+def test_a_run_of_fewer_steps_is_continued(tmp_path, monkeypatch, capsys):
+    directory = tmp_path / "runs" / "push-slot-1-state-buffer-seed0"
+    finished_run(directory, 1.0)
+    monkeypatch.setattr(subprocess, "Popen", Failing)
+    arguments = ["--obs", "state", "--method", "buffer", "--seeds", "1"]
+    with pytest.raises(SystemExit):
+        main([*arguments, "--steps", "50000", "--runs", str(tmp_path / "runs")])
+    assert f"-m agents.train --resume {directory} --steps 50000" in capsys.readouterr().out
+
+
+class Failing:
+    """A process that fails at once, in place of a training."""
+
+    returncode = 1
+
+    def __init__(self, command, env):
+        pass
+
+    def wait(self):
+        return self.returncode

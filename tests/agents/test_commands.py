@@ -1,0 +1,83 @@
+"""Every command explains itself, and what the README tells to type is understood."""
+
+import functools
+import importlib
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import tyro
+
+README = Path(__file__).parents[2] / "README.md"
+UNITS = {
+    "agents.train": ["Environment steps", "[m]", "CPU threads", "discount"],
+    "agents.evaluate": ["Episodes", ".mp4 or .gif"],
+    "agents.compare": ["Environment steps of each run", "Seeds 0"],
+    "agents.pretrain": ["Environment steps", "[m/s]"],
+    "agents.benchmark.__main__": ["threads"],
+    "envs.record": ["HDF5", "grids"],
+    "perception.visualize.__main__": ["out"],
+}
+
+
+class Parsed(Exception):
+    """What a command was told, in place of doing it."""
+
+
+def commands():
+    """Commands in the README: in blocks, in the text and in tables."""
+    text = README.read_text()
+    typed = re.findall(r"^python -m (.+)$", text, re.MULTILINE) + re.findall(r"`python -m ([^`]+)`", text)
+    words = [shlex.split(line, comments=True) for line in typed]
+    return sorted({(module, " ".join(arguments)) for module, *arguments in words})
+
+
+@pytest.fixture
+def parse(monkeypatch):
+    """Hand words to a command as a shell would, up to where it has understood them."""
+
+    def run(module, words):
+        command = importlib.import_module(module)
+
+        def cli(what, **settings):
+            if not isinstance(what, type):  # a function: understand its arguments, do not call it
+                what = functools.wraps(what)(lambda *args, **kwargs: None)
+            raise Parsed(parser(what, **settings))
+
+        with monkeypatch.context() as patched:
+            parser = tyro.cli
+            patched.setattr("sys.argv", [module, *words])
+            patched.setattr(tyro, "cli", cli)
+            command.main()
+
+    return run
+
+
+@pytest.mark.parametrize("module", UNITS)
+def test_help(module, parse, capsys):
+    with pytest.raises(SystemExit) as stop:
+        parse(module, ["--help"])
+    assert stop.value.code == 0
+    text = " ".join(re.sub(r"[│╭╮╰╯─]", " ", capsys.readouterr().out).split())
+    missing = [unit for unit in UNITS[module] if unit not in text]
+    assert not missing, f"python -m {module} --help does not mention {missing}"
+
+
+@pytest.mark.parametrize("module, arguments", commands())
+def test_the_readme_s_commands_are_understood(module, arguments, parse):
+    names = [name for name in UNITS if name.removesuffix(".__main__") == module]
+    assert names, f"{module} is no command"
+    with pytest.raises(Parsed):
+        parse(names[0], shlex.split(arguments))
+
+
+def test_the_readme_has_commands():
+    assert {module for module, _ in commands()} >= {"agents.train", "agents.evaluate", "envs.record"}
+
+
+@pytest.mark.parametrize("module", UNITS)
+def test_an_unknown_option_is_refused(module, parse, capsys):
+    with pytest.raises(SystemExit) as stop:
+        parse(module, ["--no-such-option", "1"])
+    assert stop.value.code == 2 and capsys.readouterr().err
