@@ -24,6 +24,8 @@ from typing import Any
 import h5py
 import numpy as np
 
+from envs.hdf5 import Reader, has
+
 # What one row of each observation looks like; None is any number of points.
 SHAPES: dict[str, tuple[int | None, ...]] = {"state": (8,), "pointcloud": (None, 4), "puck_pose": (7,)}
 
@@ -86,8 +88,14 @@ def load_demonstrations(path: str | Path, obs: str | None = None) -> list[Trajec
     path = Path(path)
     if obs is not None and obs not in SHAPES:
         raise ValueError(f"unknown observation {obs!r}; known observations: {', '.join(SHAPES)}")
-    if not path.is_file():
+    try:
+        there = path.is_file()
+    except OSError as error:  # a name that cannot be
+        raise ValueError(f"{path}: {error.strerror}") from error
+    if not there:
         raise ValueError(f"{path}: no such file; python -m envs.record writes demonstrations")
+    if not os.access(path, os.R_OK):
+        raise ValueError(f"{path}: no permission to read it")
     if path.stat().st_size == 0:
         raise ValueError(f"{path}: the file is empty")
     if not h5py.is_hdf5(path):
@@ -95,11 +103,13 @@ def load_demonstrations(path: str | Path, obs: str | None = None) -> list[Trajec
     try:
         # Some read-only file systems have no locks.
         with h5py.File(path, "r", locking="best-effort") as file:
-            names = [name for name in file.get("data", ()) if re.fullmatch(r"demo_\d+", name)]
+            reader = Reader()
+            data = reader.group(file, "data", f"{path}: data") if has(file, "data") else {}
+            names = [name for name in data if re.fullmatch(r"demo_\d{1,9}", name)]
             if not names:
                 raise ValueError(f"{path}: holds no demonstration (data/demo_0, …)")
             return [
-                _read(file["data"][name], f"{path}: {name}", obs)
+                _read(reader, data, name, f"{path}: {name}", obs)
                 for name in sorted(names, key=lambda name: int(name[5:]))
             ]
     except (OSError, RuntimeError, KeyError) as error:
@@ -158,42 +168,35 @@ def warn_if_longer(trajectories: Sequence[Trajectory], horizon: int) -> None:
         warnings.warn(f"longer than the horizon of {horizon} steps: {', '.join(longer)}", stacklevel=2)
 
 
-def _read(group: h5py.Group, where: str, obs: str | None) -> Trajectory:
-    observations = group.get("obs") if isinstance(group, h5py.Group) else None
-    if not isinstance(observations, h5py.Group):
-        raise ValueError(f"{where}: obs: is missing")
-    names = [name for name in SHAPES if name in observations]
+def _read(reader: Reader, data: h5py.Group, demo: str, where: str, obs: str | None) -> Trajectory:
+    group = reader.group(data, demo, where)
+    observations = reader.group(group, "obs", f"{where}: obs")
+    names = [name for name in SHAPES if has(observations, name)]
     if obs is None and not {"state", "pointcloud"} & set(names):
         raise ValueError(f"{where}: obs: has neither state nor pointcloud")
     if obs is not None and obs not in names:
         raise ValueError(f"{where}: obs/{obs}: is missing; it has {', '.join(names) or 'no observation'}")
+    rows = {name: reader.array(observations, name, SHAPES[name], f"{where}: obs/{name}") for name in names}
+    others = {
+        key: reader.array(group, key, shape, f"{where}: {key}")
+        for key, shape in (("actions", (2,)), ("rewards", ()), ("dones", ()))
+        if has(group, key)
+    }
     trajectory = Trajectory(
-        observations={name: _dataset(observations, name, f"{where}: obs/{name}") for name in names},
-        actions=_dataset(group, "actions", f"{where}: actions") if "actions" in group else None,
-        grid=_number(group, "grid"),
-        seed=_number(group, "seed"),
-        end_effector=np.asarray(group.attrs["end_effector"], float) if "end_effector" in group.attrs else None,
+        rows,
+        actions=others.pop("actions", None),
+        grid=reader.count(group, "grid", f"{where}: grid"),
+        seed=reader.count(group, "seed", f"{where}: seed"),
+        end_effector=reader.numbers(group, "end_effector", 2, f"{where}: end_effector"),
     )
     _check(trajectory, where)
-    for key in ("rewards", "dones"):
-        if key in group:
-            rows = _dataset(group, key, f"{where}: {key}")
-            _check_rows(rows, (), f"{where}: {key}")
-            _check_length(rows, trajectory.horizon, f"{where}: {key}")
-    samples = _number(group, "num_samples")
+    for key, values in others.items():
+        _check_rows(values, (), f"{where}: {key}")
+        _check_length(values, trajectory.horizon, f"{where}: {key}")
+    samples = reader.count(group, "num_samples", f"{where}: num_samples")
     if samples is not None and samples != trajectory.horizon:
         raise ValueError(f"{where}: num_samples: is {samples}, but there are {trajectory.horizon} steps")
     return trajectory
-
-
-def _dataset(group: h5py.Group, key: str, where: str) -> np.ndarray:
-    if not isinstance(group[key], h5py.Dataset):
-        raise ValueError(f"{where}: is not an array")
-    return np.asarray(group[key][()])
-
-
-def _number(group: h5py.Group, key: str) -> int | None:
-    return int(group.attrs[key]) if key in group.attrs else None
 
 
 def _write(group: h5py.Group, trajectory: Trajectory) -> None:
@@ -241,7 +244,8 @@ def _check_rows(rows: np.ndarray, shape: tuple[int | None, ...], where: str) -> 
         raise ValueError(f"{where}: shape is {rows.shape}, not ({wanted})")
     if rows.dtype.kind not in "fiub":
         raise ValueError(f"{where}: holds {rows.dtype}, not numbers")
-    broken = np.flatnonzero(~np.isfinite(rows.reshape(len(rows), -1)).all(axis=1))
+    finite = np.abs(rows.astype(float)) <= np.finfo(np.float32).max  # the precision of observations
+    broken = np.flatnonzero(~finite.reshape(len(rows), -1).all(axis=1))
     if len(broken):
         raise ValueError(f"{where}: row {broken[0]} is not finite")
 
