@@ -34,6 +34,33 @@ def read_config_file(path: Path) -> TrainConfig:
     return config
 
 
+class Settings:
+    """What a run was configured with, for its checkpoints: `config.json` can be edited, a training cannot."""
+
+    def __init__(self, config: TrainConfig) -> None:
+        data = json.loads(to_json(config))
+        for name in ("steps", "out", "resume"):  # these may change
+            del data[name]
+        parts = {name: part for name, part in data.items() if isinstance(part, dict)}
+        self.settings = {name: value for name, value in data.items() if name not in parts}
+        self.settings |= {f"{part}.{name}": value for part in parts for name, value in parts[part].items()}
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the settings by name."""
+        return self.settings
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Compare with what `get_state` returned.
+
+        Raises:
+            ValueError: A setting differs; names it.
+        """
+        for name, value in state.items():
+            if self.settings.get(name) != value:
+                now = self.settings.get(name)
+                raise ValueError(f"config.json: {name} is {now!r}, but the run was made with {value!r}; put that back")
+
+
 def _read(kind: Any, value: Any, name: str) -> Any:
     """Make of a JSON value what the annotation `kind` says.
 

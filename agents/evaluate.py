@@ -16,7 +16,7 @@ from agents.config import TrainConfig
 from agents.errors import one_line_errors
 from agents.evaluation import evaluate
 
-VIDEOS: dict[str, dict[str, float]] = {".mp4": {"fps": 20}, ".gif": {"duration": 50, "loop": 0}}  # real time
+VIDEOS: dict[str, dict[str, Any]] = {".mp4": {"fps": 20}, ".gif": {"duration": 50, "loop": 0}}  # real time
 EVALUATE_SEED = 3_000_000  # fresh starts: neither those of training, of its evaluations nor of its result
 
 

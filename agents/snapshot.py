@@ -44,7 +44,9 @@ def restore_snapshot(model: SAC, state: dict[str, Any]) -> None:
         ValueError: The potential is another one than that of the snapshot.
     """
     if state["potential"] != _fingerprint(model):
-        raise ValueError("the estimator or the demonstrations are not those with which this run started; put them back")
+        raise ValueError(
+            "estimator, demonstrations or settings of the potential are not those of this run; put them back"
+        )
     model.policy.load_state_dict(state["policy"])
     for name, optimizer in _optimizers(model).items():
         optimizer.load_state_dict(state["optimizers"][name])

@@ -15,7 +15,7 @@ from agents.build import make_agent, make_env, revision
 from agents.callbacks import Checkpoint, Evaluate, GoodEnough, Progress
 from agents.checkpoint import load_checkpoint, newest_intact, set_aside, step_of
 from agents.config import PRESETS, TrainConfig, check, run_name
-from agents.config_json import to_json
+from agents.config_json import Settings, to_json
 from agents.errors import one_line_errors
 from agents.evaluation import EVALUATION_SEED, evaluate
 from agents.files import remove_partial, write_bytes, write_tensors
@@ -119,7 +119,7 @@ def _learn(
     model.set_logger(logger)
     evaluation = Evaluate(evaluation_env, settings.every, settings.episodes, directory, config.stop_at_success)
     progress = Progress(config.steps, evaluation)
-    parts: dict[str, Any] = {"log": logger, "evaluation": evaluation, "clock": progress}
+    parts: dict[str, Any] = {"config": Settings(config), "log": logger, "evaluation": evaluation, "clock": progress}
     for name, state in beside.items():
         parts[name].set_state(state)
     checkpoint = Checkpoint(directory / runs.CHECKPOINTS, config.checkpoint_every, parts)

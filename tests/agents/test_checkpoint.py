@@ -106,9 +106,16 @@ def test_another_estimator_is_refused(original, crashed):
     mine = original.estimator.read_bytes()
     torch.manual_seed(1)
     ValueEstimator("state", "state").save(original.estimator)
-    with pytest.raises(ValueError, match="not those with which this run started"):
+    with pytest.raises(ValueError, match="not those of this run"):
         resume(crashed)
     original.estimator.write_bytes(mine)
+
+
+def test_an_edited_configuration_is_refused(crashed):
+    path = crashed / "config.json"
+    path.write_text(path.read_text().replace('"batch_size": 32', '"batch_size": 33'))
+    with pytest.raises(ValueError, match=r"config\.json: learner\.batch_size is 33, but the run was made with 32"):
+        resume(crashed)
 
 
 def test_fewer_steps_than_are_done_are_refused(crashed):

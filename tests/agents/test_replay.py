@@ -73,6 +73,24 @@ def test_hindsight_velocities_stay_within_the_trained_range():
     assert np.abs(goal_velocity).max() <= 0.005 + 1e-6
 
 
+@pytest.mark.parametrize("timeouts", [True, False])
+def test_the_layout_that_saves_memory_is_refused(timeouts):
+    """It takes the next row for the next observation, which after a time limit is another episode's."""
+    for buffer, settings in (
+        (ShapedReplayBuffer, {}),
+        (HindsightReplayBuffer, {"goals": make_goals("state"), "goal_reward": reward, "goal_speed": 1.0}),
+    ):
+        with pytest.raises(ValueError, match="optimize_memory_usage"):
+            buffer(
+                50,
+                OBSERVATIONS,
+                ACTIONS,
+                optimize_memory_usage=True,
+                handle_timeout_termination=timeouts,
+                **settings,
+            )
+
+
 def potential(observations, success):
     return np.where(success, 1.0, observations.reshape(len(observations), -1).sum(1)).astype(np.float32)
 
