@@ -16,7 +16,7 @@ from agents.features import EncoderExtractor, SharedEncoderPolicy
 from agents.guide import Guide
 from agents.replay import ShapedReplayBuffer
 from agents.sac import SAC
-from envs.demonstrations import Trajectory, load_demonstrations
+from envs.demonstrations import Trajectory, load_demonstrations, warn_if_longer
 from perception.registry import available_encoders, make_encoder
 from shaping.goals import make_goals
 from shaping.potential import Potential
@@ -92,6 +92,7 @@ def make_agent(config: TrainConfig, env: gym.Env) -> SAC:
     pretrained = learner.encoder_training != "scratch" and _has_weights(config)
     estimator = load_estimator(config) if method.potential or pretrained else None
     trajectories = load_trajectories(config) if method.potential or method.buffer else []
+    warn_if_longer(trajectories, env.get_wrapper_attr("horizon"))
     potential = make_potential(config, estimator, trajectories) if method.potential and estimator else None
     shaping = {
         "potential": potential,

@@ -96,6 +96,8 @@ class Evaluate(BaseCallback):
         values = {"eval/success_rate": result.success_rate}
         if result.mean_steps is not None:
             values["eval/mean_steps"] = result.mean_steps
+        if self.training_env.has_attr("hidden_frames"):  # so far, in which no camera saw the puck
+            values["rollout/hidden_frames"] = sum(self.training_env.get_attr("hidden_frames"))
         for output in self.logger.output_formats:  # not `dump`, which would end the means of the training's own values
             output.write(values, {}, self.num_timesteps)  # type: ignore[union-attr]
         if score(result) > self.best:

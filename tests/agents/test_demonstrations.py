@@ -1,0 +1,179 @@
+"""Trainings on demonstrations that are long, short, constant, broken or shared."""
+
+import dataclasses
+import os
+import re
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+import pytest
+import torch
+
+from agents.build import make_agent, make_env
+from agents.train import main, train
+from envs.demonstrations import Trajectory, load_demonstrations, save_demonstrations
+from perception.rendering.ray import RayRenderer
+
+
+def cut(trajectory: Trajectory, first: int, last: int | None = None, **changes) -> Trajectory:
+    """Some steps of a demonstration."""
+    rows = {k: v[first : None if last is None else last + 1] for k, v in trajectory.observations.items()}
+    return dataclasses.replace(trajectory, observations=rows, actions=trajectory.actions[first:last], **changes)
+
+
+@pytest.fixture
+def recorded(files) -> Trajectory:
+    return load_demonstrations(files["demonstrations"])[0]
+
+
+def written(folder, *trajectories):
+    save_demonstrations(folder / "shown.hdf5", trajectories, {})
+    return folder / "shown.hdf5"
+
+
+def test_longer_than_the_horizon_is_a_warning_and_each_keeps_its_own_length(small, recorded, tmp_path):
+    standing = {k: np.concatenate([np.repeat(v[:1], 100, axis=0), v]) for k, v in recorded.observations.items()}
+    still = np.concatenate([np.zeros((100, 2), np.float32), recorded.actions])
+    longer = dataclasses.replace(recorded, observations=standing, actions=still)
+    config = small(demonstrations=written(tmp_path, recorded, longer))
+    with pytest.warns(UserWarning, match=rf"longer than the horizon of 150 steps: demo_1 \({longer.horizon} steps\)"):
+        model = make_agent(config, make_env(config))
+    worth = model.replay_buffer.potential.explain(recorded.observations["state"][0])["V_d"]
+    for values, shown in zip(worth, (recorded, longer), strict=True):
+        assert values[0] == pytest.approx(0.99**shown.horizon, rel=1e-4) and values[-1] == 1.0
+    assert model.replay_buffer.demonstrations.size() == recorded.horizon + longer.horizon
+
+
+def test_one_step_is_enough(small, recorded, tmp_path):
+    config = small(demonstrations=written(tmp_path, cut(recorded, recorded.horizon - 1)), steps=80)
+    assert train(config)["environment_steps"] == 80
+
+
+def test_action_free_demonstrations_never_enter_the_replay_buffer(small, recorded, tmp_path):
+    free = dataclasses.replace(recorded, actions=None)
+    path = written(tmp_path, recorded, free)
+    for method in ("buffer", "buffer+potential", "buffer+potential+annealing"):
+        with pytest.raises(
+            ValueError, match=rf"method '{re.escape(method)}' .* some have no actions; record them with actions"
+        ):
+            train(small(demonstrations=path, method=method))
+    assert not (tmp_path / "run").exists()
+    config = small(demonstrations=path, method="potential")
+    assert make_agent(config, make_env(config)).replay_buffer.demonstrations is None
+
+
+@pytest.mark.parametrize("obs", ["state", "pointcloud"])
+def test_constant_columns_stay_finite_and_mean_the_same_in_training_and_evaluation(small, recorded, tmp_path, obs):
+    """The arm keeps its distance and nothing has a velocity: nothing is divided by a spread of the demonstrations."""
+    rows = {k: v.copy() for k, v in recorded.observations.items()}
+    rows["state"][:, :4], rows["state"][:, 6:] = [0.05, 0.0, 0.0, 0.0], 0.0
+    rows["pointcloud"][..., :2] = rows["pointcloud"][:1, :, :2]
+    constant = dataclasses.replace(recorded, observations=rows)
+    models = []
+    for name, shown in (("constant", constant), ("varying", recorded)):
+        (tmp_path / name).mkdir()
+        config = small(obs, demonstrations=written(tmp_path / name, shown), out=tmp_path / name / "run")
+        models.append(make_agent(config, make_env(config)))
+    phi = models[0].replay_buffer.potential(rows[obs].astype(np.float32))
+    assert np.isfinite(phi).all()
+    batch = models[0].replay_buffer.demonstrations.sample(64)
+    assert all(torch.isfinite(part).all() for part in batch if part is not None)
+    # what the networks see of an observation depends neither on the demonstrations nor on the mode
+    seen = torch.from_numpy(rows[obs][:9].astype(np.float32))
+    features = []
+    for model in models:
+        for mode in (True, False):
+            model.policy.set_training_mode(mode)
+            with torch.no_grad():
+                features.append(model.actor.features_extractor(seen))
+    assert torch.isfinite(features[0]).all()
+    assert all(torch.equal(features[0], other) for other in features)
+
+
+def test_frames_without_the_puck_are_counted_in_the_log(small, monkeypatch):
+    """It is out of sight in every fourth image; what is stored stays finite."""
+    render, images = RayRenderer.render, []
+
+    def blink(self, data):
+        depth, mask = render(self, data)
+        images.append(mask.any())
+        return depth, mask & (len(images) % 4 != 0)
+
+    monkeypatch.setattr(RayRenderer, "render", blink)
+    config = small("pointcloud", steps=60)
+    train(config)
+    header, *rows = (config.out / "progress.csv").read_text().splitlines()
+    counted = [float(row.split(",")[header.split(",").index("rollout/hidden_frames")] or 0) for row in rows]
+    assert 10 <= counted[-1] <= 30
+    model = make_agent(config, make_env(config))
+    model.learn(60)
+    stored = model.replay_buffer.filled()
+    assert model.get_env().get_attr("hidden_frames")[0] >= 10
+    assert len(stored["observations"]) == 60 and all(np.isfinite(rows).all() for rows in stored.values())
+
+
+def damaged(path, harm):
+    with h5py.File(path, "r+") as content:
+        harm(content["data/demo_0"])
+
+
+def put(group, key, rows):
+    del group[key]
+    group[key] = rows
+
+
+BROKEN = {
+    "wrong dimension": (lambda d: put(d, "obs/state", d["obs/state"][:, :7]), "demo_0: obs/state: shape is"),
+    "out of range": (lambda d: put(d, "actions", d["actions"][()] + 3), "demo_0: actions: row 0 is"),
+    "missing key": (lambda d: d["obs"].pop("state"), "demo_0: obs/state: is missing"),
+    "not finite": (
+        lambda d: put(d, "obs/state", d["obs/state"][()] * np.nan),
+        "demo_0: obs/state: row 0 is not finite",
+    ),
+    "elsewhere": (lambda d: put(d, "obs", h5py.ExternalLink("x.hdf5", "obs")), "demo_0: obs: is a link"),
+}
+
+
+@pytest.mark.parametrize("kind", [*BROKEN, "empty", "truncated", "text", "folder", "nothing"])
+def test_a_broken_file_is_one_line_and_nothing_is_trained(kind, files, recorded, tmp_path, capsys):
+    path, expected = written(tmp_path, recorded), f"{tmp_path / 'shown.hdf5'}: "
+    whole = path.read_bytes()
+    if kind in BROKEN:
+        damaged(path, BROKEN[kind][0])
+        expected += BROKEN[kind][1]
+    elif kind in ("empty", "truncated", "text"):
+        path.write_bytes({"empty": b"", "truncated": whole[: len(whole) // 2], "text": b"state,action\n"}[kind])
+    else:
+        path.unlink()
+        if kind == "folder":
+            path.mkdir()
+    with pytest.raises(SystemExit) as stop:
+        main(["--demonstrations", str(path), "--estimator", str(files["state"]), "--out", str(tmp_path / "run")])
+    said = capsys.readouterr()
+    assert stop.value.code != 0 and said.out == ""
+    assert said.err.count("\n") == 1 and expected in said.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_two_trainings_read_one_read_only_file_at_once(files, tmp_path):
+    shown = tmp_path / "folder with spaces ü" / "shown.hdf5"
+    save_demonstrations(shown, load_demonstrations(files["demonstrations"]), {})
+    shown.chmod(0o444)
+    short = ["--steps", "40", "--learner.learning-starts", "20", "--learner.batch-size", "16"]
+    given = ["--demonstrations", str(shown), "--estimator", str(files["state"]), "--evaluation.final-episodes", "1"]
+    with h5py.File(shown, "r"):  # and while it is open elsewhere
+        running = [
+            subprocess.Popen(
+                [sys.executable, "-m", "agents.train", *short, *given, "--out", str(tmp_path / f"run {i}")],
+                env=os.environ | {"OMP_NUM_THREADS": "1"},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for i in range(2)
+        ]
+        said = [process.communicate(timeout=300) for process in running]
+    assert [process.returncode for process in running] == [0, 0], said
+    assert all("Exception ignored" not in err and "Traceback" not in err for _, err in said)
