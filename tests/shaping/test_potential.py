@@ -115,17 +115,6 @@ def test_the_cases_above_are_not_all_alike(kind):
     assert value.min() == 0.0 and value.max() == 1.0 and ((value > 0.0) & (value < 1.0)).mean() > 0.2
 
 
-def test_large_batches_and_many_demonstrations():
-    """More states than fit one table, against 100 demonstrations, give what each gives alone."""
-    shown = [observe("state", walk(20, seed=seed), seed=seed) for seed in range(100)]
-    potential = Potential(make_estimator("state"), shown, radius=0.02)
-    seen = observe("state", np.random.default_rng(0).uniform(-0.05, 0.25, (1200, 2)))
-    values = potential(seen)
-    picked = np.arange(0, 1200, 37)
-    np.testing.assert_allclose(values[picked], [potential(seen[i : i + 1])[0] for i in picked], atol=1e-6)
-    assert 0.1 < (values > 0.0).mean() < 0.9
-
-
 class Recording:
     """An estimator that says the same everywhere, and counts what it is asked."""
 
@@ -208,71 +197,6 @@ def test_a_potential_that_is_not_finite_is_named(value):
     shown[3, 5] = value
     with pytest.raises(ValueError, match=r"^Potential\(.*not finite: observation 3"):
         Potential(Recording(0.5), [observe("state", walk(10))])(shown)
-
-
-def with_value_at(index, value):
-    demonstration = observe("state", walk(10))
-    demonstration[index] = value
-    return demonstration
-
-
-WRONG_DEMONSTRATIONS = {
-    "not finite, arm": (with_value_at((4, 0), np.nan), "demonstration 1: step 4 is not finite"),
-    "not finite, puck": (with_value_at((9, 7), np.inf), "demonstration 1: step 9 is not finite"),
-    "a cloud": (observe("pointcloud", walk(10)), r"demonstration 1: shape \(10, 20, 4\); state .*\(steps, 8\)"),
-    "one observation": (observe("state", walk(1))[0], r"demonstration 1: shape \(8,\)"),
-    "empty": (np.zeros((0, 8)), r"demonstration 1: shape \(0, 8\)"),
-    "goals only": (np.zeros((5, 4)), r"demonstration 1: shape \(5, 4\)"),
-    "words": ([["a"] * 8], "demonstration 1: not an array of numbers"),
-    "ragged": ([[0.0] * 8, [0.0]], "demonstration 1: not an array of numbers"),
-}
-
-
-@pytest.mark.untyped
-@pytest.mark.parametrize("wrong", WRONG_DEMONSTRATIONS)
-def test_a_wrong_demonstration_is_one_line(wrong):
-    demonstration, message = WRONG_DEMONSTRATIONS[wrong]
-    with pytest.raises(ValueError, match=message) as error:
-        Potential(make_estimator("state"), [observe("state", walk(10)), demonstration])
-    assert "\n" not in str(error.value)
-
-
-def test_clouds_of_another_size_than_the_first_are_refused():
-    few = observe("pointcloud", walk(10))[:, :15]
-    assert Potential(Recording(0.5, "pointcloud"), [few]).observation_shape == (15, 4)
-    with pytest.raises(ValueError, match=r"demonstration 1: shape \(10, 15, 4\)"):
-        Potential(Recording(0.5, "pointcloud"), [observe("pointcloud", walk(10)), few])
-    with pytest.raises(ValueError, match=r"demonstration 0: shape \(10, 15, 4\)"):
-        Potential(make_estimator("pointcloud"), [few])
-
-
-@pytest.mark.untyped
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"combine": "max"}, "'max'; valid names: product, sum"),
-        ({"radius": 0.0}, "radius is 0.0"),
-        ({"beta": 1.5}, "beta is 1.5"),
-        ({"gamma": 0.0}, "gamma is 0.0"),
-        ({"terminal": float("nan")}, "terminal is nan"),
-    ],
-)
-def test_settings_are_checked(settings, message):
-    with pytest.raises(ValueError, match=message):
-        Potential(Recording(0.5), [observe("state", walk(10))], **settings)
-
-
-@pytest.mark.untyped
-def test_missing_parts_are_named():
-    with pytest.raises(ValueError, match="no demonstrations"):
-        Potential(Recording(0.5), [])
-    with pytest.raises(ValueError, match="no goal set"):
-        Potential(lambda observation: observation[:, 0], [observe("state", walk(10))])
-    potential = Potential(Recording(0.5), [observe("state", walk(10))])
-    with pytest.raises(ValueError, match=r"shape \(8,\).*\(batch, 8\)"):
-        potential(np.zeros(8))
-    with pytest.raises(ValueError, match="one flag per observation"):
-        potential(np.zeros((2, 8)), np.array([True]))
 
 
 def test_training_the_estimator_does_not_move_the_potential():
