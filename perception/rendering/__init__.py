@@ -4,7 +4,7 @@
 - ray: ray casting of the pixels that can see the puck; no OpenGL, and far faster.
 """
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import mujoco
 import numpy as np
@@ -15,6 +15,7 @@ from perception.rendering.gl import GLRenderer
 from perception.rendering.ray import RayRenderer
 
 
+@runtime_checkable
 class Renderer(Protocol):
     """One camera that watches one body.
 

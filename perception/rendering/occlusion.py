@@ -77,7 +77,7 @@ class Occluders:
         hidden |= crossed[self._is_box[close]].any(axis=0)
         for index in np.flatnonzero(crossed.any(axis=1) & ~self._is_box[close]):
             rays = np.flatnonzero(crossed[index] & ~hidden)
-            hits = cast(self._model, data, self._geoms[close[index]], origin, directions[rays])
+            hits = cast(self._model, data, int(self._geoms[close[index]]), origin, directions[rays])
             hidden[rays] = (hits > near) & (hits < depths[rays] - _MARGIN)
         return hidden
 
@@ -90,7 +90,7 @@ class Occluders:
         near: float,
     ) -> Bool[np.ndarray, " rays"]:
         hidden = np.zeros(len(depths), dtype=bool)
-        for geom in self._planes:
+        for geom in self._planes.tolist():
             normal = data.geom_xmat[geom].reshape(3, 3)[:, 2]
             height = (origin - data.geom_xpos[geom]) @ normal
             if height <= 0:  # planes are seen from above only, in OpenGL too

@@ -62,7 +62,7 @@ class RayRenderer:
         origin = data.cam_xpos[self._camera]
         rotation = data.cam_xmat[self._camera].reshape(3, 3) * MUJOCO_TO_OPENCV
         depth = np.full(self._rays.shape[:2], np.inf)
-        for index, geom in enumerate(self._targets):
+        for index, geom in enumerate(self._targets.tolist()):
             rows, columns = self._region(data, index, origin, rotation, near)
             if rows.start < rows.stop and columns.start < columns.stop:
                 hits = self._cast_target(data, geom, origin, rotation, self._rays[rows, columns].reshape(-1, 3))

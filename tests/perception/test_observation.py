@@ -96,7 +96,7 @@ def test_a_puck_not_seen_since_the_reset_is_at_the_end_effector(scene):
 
 
 def test_a_puck_outside_the_workspace_is_hidden(scene):
-    env = wrap(scene, workspace=((-1, -1, 0.9), (1, 1, 1.2)))
+    env = wrap(scene, workspace=((-1.0, -1.0, 0.9), (1.0, 1.0, 1.2)))
     observation, info = env.reset()
     assert np.isfinite(observation).all() and info["puck_visible"] is False
 
@@ -115,6 +115,7 @@ def test_a_rebuilt_model_is_noticed(scene, renderer):
     env.close()
 
 
+@pytest.mark.untyped
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -122,6 +123,11 @@ def test_a_rebuilt_model_is_noticed(scene, renderer):
         ({"cameras": "overhead"}, "sequence"),
         ({"cameras": ()}, "at least one camera"),
         ({"num_points": 0}, "num_points is 0"),
+        ({"num_points": 2.5}, "num_points is 2.5; give a whole number"),
+        ({"width": 0}, "images of 0 × 128 pixels; give a whole number"),
+        ({"height": 64.5}, "images of 128 × 64.5 pixels"),
+        ({"workspace": ((1.0, 1.0, 1.0), (0.0, 2.0, 2.0))}, "give a lower and an upper corner"),
+        ({"workspace": (0.0, 1.0)}, "give a lower and an upper corner"),
         ({"renderer": "vulkan"}, "unknown renderer"),
         ({"body": "cube"}, "unknown body"),
     ],

@@ -57,4 +57,4 @@ def test_transform_and_crop():
     points = transform(np.array([[1.0, 0, 0], [0, 1, 0]]), pose)
     np.testing.assert_allclose(points, [[1, 3, 3], [0, 2, 3]])
     np.testing.assert_array_equal(crop(points, np.array([[0.5, 0, 0], [2, 4, 4]])), points[:1])
-    assert crop(points[:0], np.array([[0, 0, 0], [1, 1, 1]])).shape == (0, 3)
+    assert crop(points[:0], np.array([[0.0, 0, 0], [1, 1, 1]])).shape == (0, 3)
