@@ -93,12 +93,13 @@ class HindsightReplayBuffer(StoredReplayBuffer):
         desired = self.desired[rows, envs]
         goal = np.where(relabel[:, None], self.achieved[later, envs], desired)
         goal[relabel, 2:] = goal[relabel, 2:].clip(-self.goal_speed, self.goal_speed)
-        puck = desired[near, :2] + self.goals.extract(self.observations[rows, envs][near])[:, :2]
+        observations = self.observations[rows, envs]
+        puck = desired[near, :2] + self.goals.extract(observations[near])[:, :2]
         goal[near] = np.concatenate([puck + self._around(len(puck)), self._velocities(len(puck))], axis=1)
         offset = (goal - desired)[:, : self.goals.goal_dim].astype(np.float32)
         rewards = self.goal_reward(self.achieved[rows, envs], goal).astype(np.float32)
         return Batch(
-            self.to_torch(self.goals.relabel(self.observations[rows, envs], offset)),
+            self.to_torch(self.goals.relabel(observations, offset)),
             self.to_torch(self.actions[rows, envs]),
             self.to_torch(self.goals.relabel(self.next_observations[rows, envs], offset)),
             self.to_torch(rewards[:, None]),

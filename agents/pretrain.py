@@ -15,11 +15,12 @@ import envs  # noqa: F401 (registers the tasks)
 from agents.build import DEFAULT_ENCODERS, check_device
 from agents.calibration import Calibration, calibrate, plot_calibration
 from agents.callbacks import Checkpoint
-from agents.checkpoint import list_checkpoints, load_checkpoint
+from agents.checkpoint import list_checkpoints, load_checkpoint, newest_intact, set_aside
 from agents.config import Observation
 from agents.errors import one_line_errors
 from agents.evaluation import evaluate
 from agents.features import EncoderExtractor, SharedEncoderPolicy
+from agents.files import write_bytes
 from agents.hindsight import HindsightReplayBuffer
 from agents.sac import SAC
 from shaping.goals import make_goals
@@ -113,7 +114,7 @@ def learn(config: PretrainConfig) -> SAC:
     Raises:
         FileExistsError: There is an estimator; or there are checkpoints, and `resume` is not set.
         FileNotFoundError: There are none, and it is.
-        ValueError: They were made with another configuration.
+        ValueError: They were made with another configuration, or all are damaged.
     """
     check_device(config.device)
     torch.set_num_threads(1)
@@ -143,20 +144,36 @@ def _settings(config: PretrainConfig) -> dict[str, Any]:
 
 
 def _prepare(config: PretrainConfig) -> Path | None:
-    """Return the checkpoint to continue from, if any; write the configuration beside the checkpoints."""
-    path, found = config.partial / "config.json", list_checkpoints(config.partial)
+    """Return the newest intact checkpoint to continue from, if any; write the configuration beside the checkpoints."""
+    path, present = config.partial / "config.json", bool(list_checkpoints(config.partial))
     if config.file.exists():
         raise FileExistsError(f"{config.file} exists; move it away, or choose another --out")
-    if config.resume and not found:
+    if config.resume and not present:
         raise FileNotFoundError(f"{config.partial} has no checkpoint to resume from")
-    if found and not config.resume:
+    if present and not config.resume:
         raise FileExistsError(f"{config.partial} holds checkpoints; continue with --resume, or move them away")
     settings = json.loads(json.dumps(_settings(config)))
-    if config.resume and json.loads(path.read_text()) | {"steps": config.steps} != settings:
+    if config.resume and _stored_settings(path) | {"steps": config.steps} != settings:
         raise ValueError(f"{path}: another configuration; only --steps may be changed when resuming")
+    checkpoint, damages = newest_intact(config.partial)
+    for damaged, damage in damages.items():
+        print(damage)
+        set_aside(damaged)
+    if config.resume and checkpoint is None:
+        raise ValueError(f"{config.partial} has no intact checkpoint; start again with another --out")
     config.partial.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(settings, indent=2) + "\n")
-    return found[-1] if found else None
+    write_bytes(path, (json.dumps(settings, indent=2) + "\n").encode())
+    return checkpoint
+
+
+def _stored_settings(path: Path) -> dict[str, Any]:
+    try:
+        settings = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path}: damaged or missing ({type(error).__name__}); start again") from error
+    if not isinstance(settings, dict):
+        raise ValueError(f"{path}: not a configuration; start again")
+    return settings
 
 
 def make_plane(config: PretrainConfig) -> gym.Env:
@@ -245,7 +262,7 @@ def main(arguments: list[str] | None = None) -> None:
     out = config.file
     estimator, report, calibration = pretrain(config)
     estimator.save(out)
-    out.with_suffix(".json").write_text(json.dumps(report, indent=2) + "\n")
+    write_bytes(out.with_suffix(".json"), (json.dumps(report, indent=2) + "\n").encode())
     plot_calibration(calibration, out.with_suffix(".png"))
     shutil.rmtree(config.partial)
     print(

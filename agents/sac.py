@@ -133,7 +133,7 @@ class SAC(StockSAC):
         }
 
     def _features(self, batch: Batch) -> tuple[Float[Tensor, "batch features"], Float[Tensor, "batch features"]]:
-        if batch.features is not None and batch.next_features is not None:
+        if isinstance(batch, Batch) and batch.features is not None and batch.next_features is not None:
             return batch.features, batch.next_features
         features = self.actor.features_extractor(batch.observations)
         with torch.no_grad():

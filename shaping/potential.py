@@ -14,14 +14,12 @@ from torch import Tensor, nn
 
 from shaping.demonstrated import DemonstratedGoals
 from shaping.goals import GoalSet
-from shaping.search import Search, make_table
-from shaping.slopes import measure_slopes
 
 Estimator = Callable[[Tensor], Tensor]
 
-_MANY_GOALS = 512  # from which on it is worth to measure slopes
+_FIRST_GOALS = 32  # for each state; more would also evaluate goals that cannot win
 _MAX_PAIRS = 128  # (state, goal) pairs per network call; activations of their points still fit the cache
-_MAX_DISTANCES = 2**20  # states × goals at once
+_MAX_CELLS = 2**20  # entries of one state × goal table
 
 
 class Potential:
@@ -75,9 +73,6 @@ class Potential:
         self.demonstrated = DemonstratedGoals(demonstrations, goals, gamma, shape)
         self.observation_shape = self.demonstrated.observation_shape
         self._order = np.argsort(-self.demonstrated.value, kind="stable")
-        self._goal = self.demonstrated.goal[self._order]
-        self._xy = np.ascontiguousarray(self._goal[:, :2].T)
-        self._table = make_table(self.demonstrated.value[self._order], self._goal)
         if isinstance(estimator, nn.Module):
             estimator = copy.deepcopy(estimator).to("cpu", torch.float32).eval().requires_grad_(False)
         self.estimator = estimator
@@ -87,10 +82,6 @@ class Potential:
         self.radius = radius
         self.beta = beta
         self.terminal = terminal
-        self._slopes = None
-        if len(self.demonstrated) >= _MANY_GOALS:
-            shown = np.concatenate([np.asarray(one, dtype=np.float32) for one in demonstrations])
-            self._slopes = measure_slopes(self._evaluated, goals, shown, self._goal, radius)
 
     def __repr__(self) -> str:
         return (
@@ -178,38 +169,41 @@ class Potential:
         """Return Φ and the index of the goal that attains it; 0 and −1 where Δ(s) is empty."""
         potential = np.zeros(len(observations), dtype=np.float32)
         chosen = np.full(len(observations), -1, dtype=np.intp)
-        size = max(1, _MAX_DISTANCES // len(self.demonstrated))
+        size = max(1, _MAX_CELLS // len(self.demonstrated))
         for start in range(0, len(observations), size):
-            part = observations[start : start + size]
-            for row, search in enumerate(self._searched(part), start):
-                if search.chosen >= 0:
-                    potential[row], chosen[row] = search.best, self._order[search.chosen]
+            part = slice(start, start + size)
+            score = self._scores(observations[part])
+            best, maximum = score.argmax(axis=1), score.max(axis=1)
+            found = maximum > -np.inf
+            potential[part] = np.where(found, maximum, 0.0)
+            chosen[part] = np.where(found, self._order[best], -1)
         return potential, chosen
 
-    def _searched(self, observations: Float[np.ndarray, "batch ..."]) -> list[Search]:
-        """Search for the best goal of every observation, with common calls of the network."""
-        searches = [
-            Search(self._table, self._distances(puck), self.radius, self.beta, self._join, self._slopes)
-            for puck in self.goals.extract(observations)[:, :2]
-        ]
-        while pending := [(row, search) for row, search in enumerate(searches) if not search.done]:
-            proposed = [search.propose() for _, search in pending]
-            counts = [len(goals) for goals in proposed]
-            rows = np.repeat([row for row, _ in pending], counts)
-            values = self._values(observations, rows, self._order[np.concatenate(proposed)])
-            for (_, search), value in zip(pending, np.split(values, np.cumsum(counts)[:-1]), strict=True):
-                search.learn(value)
-        return searches
+    def _scores(self, observations: Float[np.ndarray, "batch ..."]) -> Float[np.ndarray, "batch goals"]:
+        """Return V_d ⊕ Ṽ_g, goals in `_order`; −∞ outside Δ(s) and where it cannot be a row's maximum.
 
-    def _distances(self, puck: Float[np.ndarray, "2"]) -> Float[np.ndarray, " goals"]:
-        """Return the distance of each goal of the table [m]; as `GoalSet.displacement`, for one puck and faster."""
-        x, y = self._xy[0] - puck[0], self._xy[1] - puck[1]
-        return np.sqrt(x * x + y * y)
+        The network is the cost, so it sees few pairs: those in range, the most promising first, and no more
+        once V_d ⊕ 1, which no goal can exceed, is not above what the row has reached.
+        """
+        near = self.goals.displacement(observations, self.demonstrated.goal[self._order]) <= self.radius
+        demonstrated = self.demonstrated.value[self._order]
+        score = np.full(near.shape, -np.inf, dtype=np.float32)
+        goals_at_once = _FIRST_GOALS
+        while near.any():
+            rows, columns = (near & (near.cumsum(axis=1) <= goals_at_once)).nonzero()
+            value = self._values(observations, rows, self._order[columns])
+            joined = self._join(demonstrated[columns], value)
+            score[rows, columns] = np.where(value >= self.beta, joined, -np.inf)
+            near[rows, columns] = False
+            near &= self._join(demonstrated, 1.0) > score.max(axis=1, keepdims=True)
+            goals_at_once *= 2
+        return score
 
     def _join(self, demonstrated: np.ndarray, value: np.ndarray | float) -> np.ndarray:
         """Return V_d ⊕ Ṽ_g."""
         return demonstrated * value if self.combine == "product" else demonstrated + value
 
+    @torch.inference_mode()
     def _values(
         self,
         observations: Float[np.ndarray, "batch ..."],
@@ -220,13 +214,8 @@ class Potential:
         value = np.empty(len(rows), dtype=np.float32)
         for start in range(0, len(rows), _MAX_PAIRS):
             part = slice(start, start + _MAX_PAIRS)
-            value[part] = self._evaluated(observations[rows[part]] - self.demonstrated.shift[columns[part]])
-        return value
-
-    @torch.inference_mode()
-    def _evaluated(self, aimed: Float[np.ndarray, "pairs ..."]) -> Float[np.ndarray, " pairs"]:
-        """Return Ṽ_g ∈ [0, 1] of observations that are aimed at a goal."""
-        value = self.estimator(torch.from_numpy(aimed)).reshape(-1).numpy()
+            aimed = observations[rows[part]] - self.demonstrated.shift[columns[part]]
+            value[part] = self.estimator(torch.from_numpy(aimed)).reshape(-1).numpy()
         # Before clipping, which would turn an infinite value into a harmless 1.
         finite = np.isfinite(value)
         if not finite.all():

@@ -37,6 +37,16 @@ def test_a_resumed_pre_training_ends_where_an_uninterrupted_one_does(tmp_path):
         assert a is b is None or torch.equal(a, b)
 
 
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(tmp_path, capsys):
+    learn(short(tmp_path / "parts.pt", steps=300))
+    newest = tmp_path / "parts.partial" / "step-000000300" / "agent.pt"
+    newest.write_bytes(newest.read_bytes()[:1000])
+    resumed = learn(short(tmp_path / "parts.pt", steps=300, resume=True))
+    printed = capsys.readouterr().out
+    assert resumed.num_timesteps == 300
+    assert "step-000000300 is damaged" in printed and "at step 150" in printed
+
+
 def test_nothing_to_resume_is_said(tmp_path):
     with pytest.raises(FileNotFoundError, match="no checkpoint"):
         learn(short(tmp_path / "none.pt", resume=True))

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import torch
@@ -80,3 +81,11 @@ def test_it_stays_a_stable_baselines_algorithm(model, tmp_path):
     np.testing.assert_allclose(loaded.predict(observation, deterministic=True)[0], action, atol=1e-6)
     assert tuple(loaded.target_bounds) == (-2.0, 1.0)
     assert loaded.annealing_steps == 100
+
+
+def test_it_learns_as_any_algorithm_with_the_stock_policy_and_buffer():
+    agent = SAC("MlpPolicy", gym.make("Pendulum-v1"), learning_starts=20, batch_size=16, buffer_size=100, seed=0)
+    before = [p.clone() for p in agent.policy.parameters()]
+    agent.learn(30)
+    changed = [not torch.equal(a, b) for a, b in zip(before, agent.policy.parameters(), strict=True)]
+    assert agent._n_updates > 0 and all(changed)

@@ -115,6 +115,17 @@ def test_the_cases_above_are_not_all_alike(kind):
     assert value.min() == 0.0 and value.max() == 1.0 and ((value > 0.0) & (value < 1.0)).mean() > 0.2
 
 
+def test_large_batches_and_many_demonstrations():
+    """More states than fit one table, against 100 demonstrations, give what each gives alone."""
+    shown = [observe("state", walk(20, seed=seed), seed=seed) for seed in range(100)]
+    potential = Potential(make_estimator("state"), shown, radius=0.02)
+    seen = observe("state", np.random.default_rng(0).uniform(-0.05, 0.25, (1200, 2)))
+    values = potential(seen)
+    picked = np.arange(0, 1200, 37)
+    np.testing.assert_allclose(values[picked], [potential(seen[i : i + 1])[0] for i in picked], atol=1e-6)
+    assert 0.1 < (values > 0.0).mean() < 0.9
+
+
 class Recording:
     """An estimator that says the same everywhere, and counts what it is asked."""
 
