@@ -1,0 +1,87 @@
+"""Memory of a training: what the replay buffer will take once it is full, and whether the machine has it."""
+
+import contextlib
+import ctypes
+import math
+import sys
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import psutil
+
+from agents.config import TrainConfig
+
+ACTION_NUMBERS = 2
+# What the first updates of batch 512 add to a process whose environments and agent are made, as measured [bytes].
+LEARNING = {"state": 20e6, "pointcloud": 60e6}
+
+
+def transition_bytes(observation_shape: tuple[int, ...], features_dim: int = 0) -> int:
+    """Bytes of one transition in a `ShapedReplayBuffer`.
+
+    Observation and next observation; action; reward, terminal and time-limit flag; Φ(s) and Φ(s′); and the features of
+    both observations where they are stored. All of them float32.
+
+    Args:
+        observation_shape: Of one observation.
+        features_dim: Features stored of each observation, 0 for none.
+    """
+    numbers = 2 * math.prod(observation_shape) + ACTION_NUMBERS + 3 + 2 + 2 * features_dim
+    return numbers * np.dtype(np.float32).itemsize
+
+
+def buffer_bytes(config: TrainConfig, observation_shape: tuple[int, ...], features_dim: int = 0) -> int:
+    """Bytes of the replay buffer, which holds no more transitions than there are steps."""
+    return min(config.learner.buffer_size, config.steps) * transition_bytes(observation_shape, features_dim)
+
+
+def estimate_memory(config: TrainConfig, observation_shape: tuple[int, ...], features_dim: int = 0) -> int:
+    """Bytes that this process will have resident when its replay buffer is full.
+
+    To be asked when environments and agent are made and nothing is learned, for a buffer's memory is taken as it fills.
+    """
+    resident = psutil.Process().memory_info().rss + int(LEARNING[config.obs])
+    return resident + buffer_bytes(config, observation_shape, features_dim)
+
+
+def available_memory() -> int:
+    """Bytes that the machine, or the container around this process, still has."""
+    free = int(psutil.virtual_memory().available)
+    limit, used = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
+    try:
+        return min(free, int(limit.read_text()) - int(used.read_text()))
+    except (OSError, ValueError):  # no such file, or "max"
+        return free
+
+
+def release_memory() -> None:
+    """Give back what building environments leaves behind: MuJoCo's cache of meshes, and freed memory (glibc)."""
+    if hasattr(mujoco, "mj_clearCache"):
+        mujoco.mj_clearCache(mujoco.mj_getCache())
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):  # another C library than glibc
+            ctypes.CDLL("libc.so.6").malloc_trim(0)
+
+
+def check_memory(config: TrainConfig, observation_shape: tuple[int, ...], features_dim: int = 0) -> str:
+    """Describe the memory that a training will take.
+
+    Returns:
+        One line to print before training.
+
+    Raises:
+        ValueError: The replay buffer does not fit; names the setting to lower.
+    """
+    transitions = min(config.learner.buffer_size, config.steps)
+    buffer, available = buffer_bytes(config, observation_shape, features_dim), available_memory()
+    if buffer > available:
+        fitting = available // transition_bytes(observation_shape, features_dim)
+        raise ValueError(
+            f"a replay buffer of {transitions} transitions needs {buffer / 1e9:.2f} GB, "
+            f"and {available / 1e9:.2f} GB are free; lower --learner.buffer-size to at most {fitting}"
+        )
+    total = estimate_memory(config, observation_shape, features_dim)
+    return (
+        f"memory: {buffer / 1e9:.2f} GB for {transitions} transitions, {total / 1e9:.2f} GB in all once they are there"
+    )
