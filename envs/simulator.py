@@ -4,13 +4,18 @@ Both import what they need for pictures and windows: OpenGL, OpenCV. Simulation 
 them loses pictures alone. Imported before every other module of the simulation, for what it does to their imports.
 """
 
+import atexit
 import os
 import re
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -83,7 +88,20 @@ def _import_robosuite() -> None:
             del sys.modules[name]
 
 
+def _let_numba_cache() -> None:
+    """Give numba, which stops where it may write neither beside a module nor in the user's cache, a place to write."""
+    beside = [Path(find_spec(name).origin).parent for name in ("robosuite", "envs")]  # type: ignore[union-attr,arg-type]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or f"{os.environ.get('HOME', '')}/.cache") / "numba"
+    while not cache.exists():
+        cache = cache.parent
+    writable = os.access(cache, os.W_OK) or all(os.access(place, os.W_OK) for place in beside)
+    if not writable and "NUMBA_CACHE_DIR" not in os.environ:
+        os.environ["NUMBA_CACHE_DIR"] = directory = tempfile.mkdtemp(prefix="numba-")
+        atexit.register(shutil.rmtree, directory, ignore_errors=True)
+
+
 check_versions(version("mujoco"), version("robosuite"))
+_let_numba_cache()
 with _own_choice_of_backend():
     _import_mujoco()
     _import_robosuite()

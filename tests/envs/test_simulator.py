@@ -141,3 +141,19 @@ def test_commands_end_in_one_line_with_another_version(tmp_path, module):
     for word in ("MuJoCo 4.0.0", f"robosuite {robosuite.__version__}", ">=3.3,<3.10"):
         assert word in done.stderr
     assert not (tmp_path / "left").exists()
+
+
+def test_a_place_for_compiled_functions_is_found_where_everything_is_read_only(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "not" / "there"))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "mine")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    simulator._let_numba_cache()
+    assert os.environ["NUMBA_CACHE_DIR"] == "mine"
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    simulator._let_numba_cache()
+    (Path(os.environ["NUMBA_CACHE_DIR"]) / "a").write_text("")
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    monkeypatch.undo()
+    before = os.environ.get("NUMBA_CACHE_DIR")
+    simulator._let_numba_cache()
+    assert os.environ.get("NUMBA_CACHE_DIR") == before, "here is a place already"
