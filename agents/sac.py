@@ -88,11 +88,10 @@ class SAC(StockSAC):
         if self.ent_coef_optimizer is not None:
             optimizers.append(self.ent_coef_optimizer)
         self._update_learning_rate(optimizers)
-        sums: dict[str, Tensor] = {}
+        means: dict[str, float] = {}
         for _ in range(gradient_steps):
             for name, value in self._step(self.replay_buffer.sample(batch_size)).items():  # type: ignore[union-attr,arg-type]
-                sums[name] = sums.get(name, torch.zeros(())) + value
-        means = {name: float(value) / gradient_steps for name, value in sums.items()}
+                means[name] = means.get(name, 0.0) + value / gradient_steps
         check_finite(**means)
         self._n_updates += gradient_steps
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
@@ -100,11 +99,11 @@ class SAC(StockSAC):
         for name, mean in means.items():
             self.logger.record_mean(f"train/{name}", mean)
 
-    def update(self, batch: Batch) -> dict[str, Tensor]:
+    def update(self, batch: Batch) -> dict[str, float]:
         """Take one gradient step on every network, by autograd; `Update` does the same faster where it can.
 
         Returns:
-            Scalars for the log: losses, temperature, mean value and target.
+            For the log: losses, temperature, mean value and target.
         """
         features, next_features = self._features(batch)
         held = features.detach()
@@ -124,12 +123,12 @@ class SAC(StockSAC):
         self.actor.optimizer.step()
         self._update_target()
         return {
-            "critic_loss": critic_loss.detach(),
-            "actor_loss": actor_loss.detach(),
-            "ent_coef": ent_coef.mean(),
-            "entropy": -log_prob.detach().mean(),
-            "value": values.detach().mean(),
-            "target": target.mean(),
+            "critic_loss": critic_loss.item(),
+            "actor_loss": actor_loss.item(),
+            "ent_coef": ent_coef.item(),
+            "entropy": -log_prob.mean().item(),
+            "value": values.mean().item(),
+            "target": target.mean().item(),
         }
 
     def _features(self, batch: Batch) -> tuple[Float[Tensor, "batch features"], Float[Tensor, "batch features"]]:
