@@ -43,6 +43,13 @@ def encoder_name(config: TrainConfig) -> str:
     return name
 
 
+def stored_features(config: TrainConfig) -> int:
+    """Number of features that the replay buffer holds of each observation: those of a pre-trained, frozen encoder."""
+    encoder: Any = make_encoder(encoder_name(config), in_shape=make_goals(config.obs).observation_shape)
+    frozen = config.learner.encoder_training == "frozen" and _has_weights(config)
+    return encoder.out_features if frozen else 0
+
+
 def load_estimator(config: TrainConfig) -> ValueEstimator:
     """Read Ṽ_g, the shipped one by default.
 

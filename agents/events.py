@@ -30,7 +30,7 @@ class EventLog:
     def __init__(self, directory: Path, resumed_at: int = 0) -> None:
         for path in sorted(directory.glob(PATTERN)):
             _cut(path, resumed_at)
-        name = PATTERN.replace("*", f"{time.time():.0f}.{socket.gethostname()}.{os.getpid()}")
+        name = PATTERN.replace("*", f"{time.time():.6f}.{socket.gethostname()}.{os.getpid()}")
         self._file = (directory / name).open("xb")
         self._records = RecordWriter(self._file)
         self._write(Event(file_version="brain.Event:2"))

@@ -11,7 +11,7 @@ import tyro
 from stable_baselines3.common.callbacks import CallbackList
 
 from agents import runs
-from agents.build import make_agent, make_env, revision
+from agents.build import make_agent, make_env, revision, stored_features
 from agents.callbacks import Checkpoint, Evaluate, GoodEnough, Progress
 from agents.checkpoint import load_checkpoint, newest_intact, set_aside, step_of
 from agents.config import PRESETS, TrainConfig, check, run_name
@@ -21,8 +21,10 @@ from agents.evaluation import EVALUATION_SEED, evaluate
 from agents.files import remove_partial, write_bytes, write_tensors
 from agents.finite import FiniteEnv, NotFiniteError, check_weights, write_report
 from agents.lock import locked
+from agents.memory import check_memory
 from agents.runlog import RunLogger
 from agents.sac import SAC
+from shaping.goals import make_goals
 
 FINAL_SEED = 2 * EVALUATION_SEED  # fresh starts: not those by which the best policy was chosen
 
@@ -39,8 +41,11 @@ def train(config: TrainConfig) -> dict[str, Any]:
     """
     resumed = config.resume is not None
     config, directory = _prepare(config)
+    shape = make_goals(config.obs).observation_shape
+    memory = check_memory(config, shape, stored_features(config))
     env, evaluation_env = FiniteEnv(make_env(config), "training"), FiniteEnv(make_env(config), "evaluation")
     model = make_agent(config, env)
+    print(memory, flush=True)
     with locked(directory):
         if not resumed:
             _refuse_existing(directory)

@@ -5,9 +5,7 @@ import os
 import shutil
 import signal
 
-import numpy as np
 import pytest
-import torch
 
 from agents import runs
 from agents.config import EvaluationConfig
@@ -15,8 +13,7 @@ from agents.events import PATTERN, read_events
 from agents.files import read_tensors
 from agents.runlog import read_progress
 from agents.train import train
-
-CLOCKS = {"t", "clock", "time/fps", "time/time_elapsed"}
+from tests.faults.equality import assert_equal, assert_same_end
 
 
 @pytest.fixture(scope="module")
@@ -47,33 +44,6 @@ def crashed(runs_of_states, tmp_path):
 
 def resume(directory, steps=90):
     return train(dataclasses.replace(runs.read_config(directory), resume=directory, steps=steps))
-
-
-def assert_equal(a, b, path=""):
-    """Compare nested data with tensors bit by bit, all but clocks."""
-    assert type(a) is type(b), path
-    if isinstance(a, dict):
-        assert a.keys() == b.keys(), path
-        for key in a.keys() - CLOCKS:
-            assert_equal(a[key], b[key], f"{path}/{key}")
-    elif isinstance(a, (list, tuple)):
-        assert len(a) == len(b), path
-        for index, (x, y) in enumerate(zip(a, b, strict=True)):
-            assert_equal(x, y, f"{path}/{index}")
-    else:
-        assert torch.equal(a, b) if isinstance(a, torch.Tensor) else a == b, path
-
-
-def assert_same_end(whole, parts):
-    """Compare weights, optimisers, counters, random states, environment, statistics, buffer, curves and policies."""
-    last = "checkpoints/step-000000090"
-    for name in (f"{last}/agent.pt", "best.pt", "policy.pt"):
-        assert_equal(read_tensors(whole / name), read_tensors(parts / name), name)
-    rows = sorted(file.name for file in (whole / last).glob("*.npy"))
-    assert "buffer.potentials.npy" in rows and "demonstrations.actions.npy" in rows
-    for name in rows:
-        np.testing.assert_array_equal(np.load(whole / last / name), np.load(parts / last / name), name)
-    assert_equal(read_progress(whole / "progress.csv"), read_progress(parts / "progress.csv"))
 
 
 def test_a_crashed_and_resumed_training_ends_like_an_uninterrupted_one(runs_of_states, crashed):

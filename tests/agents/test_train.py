@@ -107,6 +107,7 @@ def test_an_existing_run_is_not_overwritten(small):
         (["--demonstrations", "nowhere.hdf5"], "nowhere.hdf5"),
         (["--resume", "nowhere"], "nowhere is not a run directory"),
         (["--steps", "0"], "--steps is 0"),
+        (["--learner.buffer-size", "1000000000", "--steps", "1000000000"], "lower --learner.buffer-size to at most "),
         pytest.param(
             ["--device", "cuda"],
             "PyTorch finds no CUDA device",
