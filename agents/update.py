@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from agents.adam import step
 from agents.encoders import make_encoder_pass
@@ -21,6 +22,8 @@ from agents.squashed import Draw, draw, through_draw
 
 if TYPE_CHECKING:
     from agents.sac import SAC
+
+BLOCK = 64  # rows; products of few different sizes, for the library compiles one for every size in bfloat16
 
 
 def is_supported(agent: "SAC") -> bool:
@@ -145,9 +148,11 @@ class Update:
         slope = torch.empty_like(actions, dtype=self.dtype)
         for index, critic in enumerate(self.critics):
             rows = (least == index).nonzero()[:, 0]
-            critic.select(rows)
-            grad = critic.backward(value.new_full((len(rows), 1), -1 / self.size), weights=False)
-            slope.index_copy_(0, rows, critic.input_gradient(grad, slice(features.shape[1], x.shape[1])))
+            filled = F.pad(rows, (0, min(-len(rows) % BLOCK, self.size - len(rows))))
+            critic.select(filled)
+            grad = critic.backward(value.new_full((len(filled), 1), -1 / self.size), weights=False)
+            found = critic.input_gradient(grad, slice(features.shape[1], x.shape[1]))
+            slope.index_copy_(0, rows, found[: len(rows)])
         return value[:, None], slope.to(actions.dtype)
 
 
