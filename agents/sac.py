@@ -36,7 +36,7 @@ class SAC(StockSAC):
         **kwargs: As for Stable-Baselines3's SAC.
 
     Raises:
-        ValueError: The device has no such precision.
+        ValueError: The device, or the gradient step of these networks, has no such precision.
     """
 
     def __init__(
@@ -61,7 +61,12 @@ class SAC(StockSAC):
     def _setup_model(self) -> None:
         super()._setup_model()
         dtype = resolve_precision(self.precision, self.device)
-        self._step = Update(self, dtype) if is_supported(self) else self.update
+        if is_supported(self):
+            self._step = Update(self, dtype)
+        elif self.precision == "bfloat16":
+            raise ValueError("precision 'bfloat16': only for linear layers with ReLU between them; choose auto")
+        else:
+            self._step = self.update
 
     def _sample_action(
         self, learning_starts: int, action_noise: Any = None, n_envs: int = 1
