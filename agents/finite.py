@@ -2,6 +2,8 @@
 
 import io
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,11 +49,9 @@ def check_weights(module: torch.nn.Module) -> None:
     Raises:
         NotFiniteError: One of them is not finite; names it and carries them all.
     """
-    weights = module.state_dict()
-    for name, tensor in weights.items():
+    for name, tensor in module.state_dict().items():
         if not torch.isfinite(tensor).all():
-            arrays = {f"weights/{key}": value.cpu().numpy() for key, value in weights.items()}
-            raise NotFiniteError(f"weight {name} is not finite", arrays)
+            raise NotFiniteError(f"weight {name} is not finite", _weights(module))
 
 
 class FiniteEnv(gym.Wrapper):
@@ -129,12 +129,39 @@ class FiniteEnv(gym.Wrapper):
             raise
 
 
-def write_report(path: Path, arrays: dict[str, Any]) -> None:
-    """Write a transition of `FiniteEnv`, and what else shows where a number came from, as plain `.npz`.
+@contextmanager
+def reporting(directory: Path, env: FiniteEnv, model: Any) -> Iterator[None]:
+    """Turn a number that is not finite into one line, and a file in `directory` that shows where it came from.
 
-    With `set_states(env, json.loads(str(file["environment"])))` and `env.step(file["action"])` the step is repeated.
+    The file, plain `.npz`, holds the last transition of `env`, the weights of the policy and the quantity itself. With
+    `set_states(env, json.loads(str(file["environment"])))` and `env.step(file["action"])` the step is repeated.
+
+    Args:
+        directory: For the file.
+        env: The environment that is learned in.
+        model: The learner, with `policy` and `num_timesteps`.
+
+    Raises:
+        ValueError: A number is not finite; names it, the step and the file.
     """
-    plain = arrays | {"environment": json.dumps(arrays["environment"])}
-    stream = io.BytesIO()
-    np.savez_compressed(stream, **{name: np.asarray(value) for name, value in plain.items()})
-    write_bytes(path, stream.getvalue())
+    try:
+        try:
+            yield
+        except NotFiniteError:
+            raise
+        except (ValueError, RuntimeError):
+            check_weights(model.policy)  # others stumble over a broken weight first
+            raise
+    except NotFiniteError as error:
+        arrays = env.transition | _weights(model.policy) | error.arrays
+        path = directory / f"not-finite-{model.num_timesteps:09d}.npz"
+        stream = io.BytesIO()
+        plain = arrays | {"environment": json.dumps(arrays["environment"])}
+        np.savez_compressed(stream, **{name: np.asarray(value) for name, value in plain.items()})
+        write_bytes(path, stream.getvalue())
+        where = f"step {arrays['step']}, episode {arrays['episode']} of the {arrays['role']}"
+        raise ValueError(f"{error} in {where}; {path} shows where it came from") from error
+
+
+def _weights(module: torch.nn.Module) -> dict[str, np.ndarray]:
+    return {f"weights/{name}": tensor.cpu().numpy() for name, tensor in module.state_dict().items()}

@@ -21,7 +21,9 @@ from agents.errors import one_line_errors
 from agents.evaluation import evaluate
 from agents.features import EncoderExtractor, SharedEncoderPolicy
 from agents.files import write_bytes
+from agents.finite import FiniteEnv, reporting
 from agents.hindsight import HindsightReplayBuffer
+from agents.lock import locked
 from agents.sac import SAC
 from shaping.goals import make_goals
 from shaping.value import ValueEstimator
@@ -114,19 +116,21 @@ def learn(config: PretrainConfig) -> SAC:
     Raises:
         FileExistsError: There is an estimator; or there are checkpoints, and `resume` is not set.
         FileNotFoundError: There are none, and it is.
-        ValueError: They were made with another configuration, or all are damaged.
+        ValueError: They were made with another configuration, or all are damaged; another process makes them; or a
+            number is not finite.
     """
     check_device(config.device)
     torch.set_num_threads(1)
-    checkpoint = _prepare(config)
-    env, evaluation_env = make_plane(config), make_plane(config)
+    _refuse(config)
+    env, evaluation_env = FiniteEnv(make_plane(config), "training"), FiniteEnv(make_plane(config), "evaluation")
     model = make_goal_learner(config, env)
-    if checkpoint is not None:
-        load_checkpoint(model, checkpoint)
-        print(f"resumed {config.partial} at step {model.num_timesteps}", flush=True)
     callback = Checkpoint(config.partial, config.evaluate_every)
     try:
-        with callback.holding_signals():
+        with locked(config.partial), reporting(config.partial, env, model), callback.holding_signals():
+            checkpoint = _prepare(config)
+            if checkpoint is not None:
+                load_checkpoint(model, checkpoint)
+                print(f"resumed {config.partial} at step {model.num_timesteps}", flush=True)
             while model.num_timesteps < config.steps:
                 steps = config.evaluate_every - model.num_timesteps % config.evaluate_every
                 model.learn(min(steps, config.steps - model.num_timesteps), callback, reset_num_timesteps=False)
@@ -143,15 +147,20 @@ def _settings(config: PretrainConfig) -> dict[str, Any]:
     return {k: v for k, v in asdict(config).items() if k not in ("out", "resume")}
 
 
-def _prepare(config: PretrainConfig) -> Path | None:
-    """Return the newest intact checkpoint to continue from, if any; write the configuration beside the checkpoints."""
-    path, present = config.partial / "config.json", bool(list_checkpoints(config.partial))
+def _refuse(config: PretrainConfig) -> None:
+    """Raise where there is something that must not be overwritten, or nothing to resume."""
+    present = bool(list_checkpoints(config.partial))
     if config.file.exists():
         raise FileExistsError(f"{config.file} exists; move it away, or choose another --out")
     if config.resume and not present:
         raise FileNotFoundError(f"{config.partial} has no checkpoint to resume from")
     if present and not config.resume:
         raise FileExistsError(f"{config.partial} holds checkpoints; continue with --resume, or move them away")
+
+
+def _prepare(config: PretrainConfig) -> Path | None:
+    """Return the newest intact checkpoint to continue from, if any; write the configuration beside the checkpoints."""
+    path = config.partial / "config.json"
     settings = json.loads(json.dumps(_settings(config)))
     if config.resume and _stored_settings(path) | {"steps": config.steps} != settings:
         raise ValueError(f"{path}: another configuration; only --steps may be changed when resuming")
@@ -161,7 +170,6 @@ def _prepare(config: PretrainConfig) -> Path | None:
         set_aside(damaged)
     if config.resume and checkpoint is None:
         raise ValueError(f"{config.partial} has no intact checkpoint; start again with another --out")
-    config.partial.mkdir(parents=True, exist_ok=True)
     write_bytes(path, (json.dumps(settings, indent=2) + "\n").encode())
     return checkpoint
 

@@ -61,12 +61,10 @@ class SAC(StockSAC):
     def _setup_model(self) -> None:
         super()._setup_model()
         dtype = resolve_precision(self.precision, self.device)
-        if is_supported(self):
-            self._step = Update(self, dtype)
-        elif self.precision == "bfloat16":
+        written_out = is_supported(self)
+        if self.precision == "bfloat16" and not written_out:
             raise ValueError("precision 'bfloat16': only for linear layers with ReLU between them; choose auto")
-        else:
-            self._step = self.update
+        self._step = Update(self, dtype) if written_out else self.update
 
     def _sample_action(
         self, learning_starts: int, action_noise: Any = None, n_envs: int = 1

@@ -19,7 +19,7 @@ from agents.config_json import Settings, to_json
 from agents.errors import one_line_errors
 from agents.evaluation import EVALUATION_SEED, evaluate
 from agents.files import remove_partial, write_bytes, write_tensors
-from agents.finite import FiniteEnv, NotFiniteError, check_weights, write_report
+from agents.finite import FiniteEnv, reporting
 from agents.lock import locked
 from agents.memory import check_memory
 from agents.runlog import RunLogger
@@ -53,15 +53,9 @@ def train(config: TrainConfig) -> dict[str, Any]:
         write_bytes(directory / runs.CONFIG, to_json(config).encode())
         write_bytes(directory / "revision.txt", f"{revision()}\n".encode())
         try:
-            with closing(RunLogger(directory, model.num_timesteps)) as logger:
+            with reporting(directory, env, model), closing(RunLogger(directory, model.num_timesteps)) as logger:
                 seconds = _learn(model, evaluation_env, config, directory, beside, logger)
-            result = _finish(model, evaluation_env, config, directory, seconds)
-        except NotFiniteError as error:
-            arrays = env.transition | runs.policy_weights(model.policy) | error.arrays
-            where = f"step {arrays['step']}, episode {arrays['episode']} of the {arrays['role']}"
-            report = directory / f"not-finite-{model.num_timesteps:09d}.npz"
-            write_report(report, arrays)
-            raise ValueError(f"{error} in {where}; {report} shows where it came from") from error
+                result = _finish(model, evaluation_env, config, directory, seconds)
         except OSError as error:
             raise OSError(f"{error}; when that is mended, continue with --resume {directory}") from error
     env.close()
@@ -141,11 +135,6 @@ def _learn(
     except KeyboardInterrupt:
         print(f"stopped at step {model.num_timesteps}; continue with --resume {directory}")
         raise SystemExit(130) from None
-    except NotFiniteError:
-        raise
-    except (ValueError, RuntimeError):
-        check_weights(model.policy)  # others stumble over a broken weight first
-        raise
     finally:
         progress.close()
     model.dump_logs()

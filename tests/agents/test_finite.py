@@ -146,7 +146,7 @@ def test_a_broken_weight(config, name, message, monkeypatch, capsys):
     monkeypatch.setattr("agents.sac.SAC.train", skip(40, train.SAC.train))
     error, report = stopped(config, capsys)
     assert message in error
-    assert np.isnan(report["actor.mu.bias"]).any()
+    assert np.isnan(report["weights/actor.mu.bias"]).any()
     assert_checkpoint_is_clean(config)
 
 

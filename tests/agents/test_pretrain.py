@@ -7,6 +7,8 @@ import pytest
 import torch
 
 from agents.calibration import Calibration
+from agents.hindsight import HindsightReplayBuffer
+from agents.lock import locked
 from agents.pretrain import PretrainConfig, learn, make_goal_learner, make_plane, to_estimator
 
 
@@ -50,6 +52,31 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(tmp_path, capsys):
 def test_nothing_to_resume_is_said(tmp_path):
     with pytest.raises(FileNotFoundError, match="no checkpoint"):
         learn(short(tmp_path / "none.pt", resume=True))
+    assert not list(tmp_path.iterdir())
+
+
+def test_one_process_makes_an_estimator(tmp_path):
+    with (
+        locked(tmp_path / "one.partial"),
+        pytest.raises(ValueError, match=r"process \d+ is training in .*one\.partial"),
+    ):
+        learn(short(tmp_path / "one.pt"))
+
+
+def test_a_number_that_is_not_finite_stops_it_with_a_report(tmp_path, monkeypatch):
+    def poisoned(*settings):
+        batch = sample(*settings)
+        return batch._replace(rewards=batch.rewards * np.nan)
+
+    sample = HindsightReplayBuffer.sample
+    monkeypatch.setattr(HindsightReplayBuffer, "sample", poisoned)
+    with pytest.raises(ValueError, match=r"^critic loss is nan in step 101, .* of the training; .*npz shows") as raised:
+        learn(short(tmp_path / "one.pt"))
+    (path,) = (tmp_path / "one.partial").glob("not-finite-*.npz")
+    assert str(path) in str(raised.value)
+    with np.load(path, allow_pickle=False) as file:
+        assert file["step"] == 101 and np.isfinite(file["next_observation"]).all()
+        assert any(name.startswith("weights/critic") for name in file)
 
 
 @pytest.mark.parametrize("obs", ["state", "pointcloud"])
