@@ -7,6 +7,9 @@ y up and looks along −z. Pixel (column u, row v) covers [u, u+1) × [v, v+1), 
 
 from dataclasses import dataclass
 
+import envs.simulator  # noqa: F401 (first: it imports MuJoCo, also where it cannot draw)
+
+# isort: split
 import mujoco
 import numpy as np
 from jaxtyping import Float

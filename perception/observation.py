@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+import envs.simulator  # noqa: F401 (first: it imports MuJoCo, also where it cannot draw)
+
+# isort: split
 import gymnasium
 import mujoco
 import numpy as np

@@ -6,6 +6,9 @@
 
 from typing import Protocol, runtime_checkable
 
+import envs.simulator  # noqa: F401 (first: it imports MuJoCo, also where it cannot draw)
+
+# isort: split
 import mujoco
 import numpy as np
 from jaxtyping import Bool, Float32

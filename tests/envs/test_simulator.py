@@ -97,6 +97,21 @@ def test_images_say_what_is_missing(bare, gl):
     assert library in done.stdout and f"MUJOCO_GL={gl or 'egl'} " in done.stdout
 
 
+DRAW_ALONE = """
+import perception.{module}
+import mujoco, perception
+scene = '<body name="a"><geom size="1"/></body><camera name="b"/>'
+model = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{{scene}}</worldbody></mujoco>")
+perception.make_renderer("gl", model, "b", "a", 8, 8).render(mujoco.MjData(model))
+"""
+
+
+@pytest.mark.parametrize("module", ["cameras", "rendering", "observation"])
+def test_perception_alone_says_what_is_missing_when_it_draws(bare, module):
+    done = bare("-c", DRAW_ALONE.format(module=module))
+    assert done.returncode == 1 and "libEGL" in done.stderr.splitlines()[-1], done.stderr
+
+
 def test_the_ranges_are_those_of_the_package():
     declared = re.findall(r'"(mujoco|robosuite)([^"]+)"', (ROOT / "pyproject.toml").read_text())
     ranges = {name: tuple(rest.split(",")) for name, rest in declared if rest[0] in "<>"}
