@@ -16,6 +16,7 @@ import envs  # noqa: F401 (registers the tasks)
 from agents.config import METHODS, TrainConfig
 from agents.features import EncoderExtractor, SharedEncoderPolicy
 from agents.guide import Guide
+from agents.hardware import resolve_device
 from agents.replay import ShapedReplayBuffer
 from agents.sac import SAC
 from envs.demonstrations import Trajectory, load_demonstrations, warn_if_longer
@@ -87,7 +88,7 @@ def make_agent(config: TrainConfig, env: gym.Env) -> SAC:
         ValueError: Names, files or settings that do not fit together.
     """
     method, learner = METHODS[config.method], config.learner
-    check_device(config.device)
+    device = resolve_device(config.device)
     torch.set_num_threads(config.threads)
     pretrained = learner.encoder_training != "scratch" and _has_weights(config)
     estimator = load_estimator(config) if method.potential or pretrained else None
@@ -126,7 +127,7 @@ def make_agent(config: TrainConfig, env: gym.Env) -> SAC:
             "optimizer_kwargs": {"fused": True},
         },
         seed=config.seed,
-        device=config.device,
+        device=device,
     )
     buffer: Any = model.replay_buffer
     if pretrained and estimator is not None:
@@ -137,16 +138,6 @@ def make_agent(config: TrainConfig, env: gym.Env) -> SAC:
     if potential is not None and estimator is not None and learner.guided_share > 0:
         model.guide = Guide(potential, estimator, learner.guided_share, learner.guide_noise, config.seed)
     return model
-
-
-def check_device(device: str) -> None:
-    """Raise unless the named device is there.
-
-    Raises:
-        ValueError: CUDA is named and PyTorch finds none.
-    """
-    if device == "cuda" and not torch.cuda.is_available():
-        raise ValueError("--device cuda: PyTorch finds no CUDA device; choose cpu or auto")
 
 
 def revision() -> str:

@@ -74,8 +74,9 @@ class LearnerConfig:
     """Standard deviation of noise on guided actions."""
     net_arch: tuple[int, ...] = (256, 256)
     """Hidden layers of actor and critics."""
-    precision: Literal["auto", "float32", "bfloat16"] = "float32"
-    """Of the products between hidden layers; auto is bfloat16 where the device has it (CPU: avx512_bf16, AMX)."""
+    precision: str = "float32"
+    """Of the products between hidden layers: float32, bfloat16, or auto, bfloat16 where the device multiplies in it
+    (CPU: avx512_bf16, AMX)."""
     encoder_training: Literal["frozen", "finetuned", "scratch"] = "frozen"
     """Pre-trained and fixed (its features are stored), pre-trained and trained on, or from random weights."""
 
@@ -118,8 +119,8 @@ class TrainConfig:
     """Run directory to continue from its last checkpoint; of its configuration only --steps may change."""
     preset: Literal["default", "paper"] = "default"
     """Starting values of all settings; single ones may still be changed."""
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    """CUDA where there is one, unless named."""
+    device: str = "auto"
+    """cpu, cuda or auto: CUDA where there is one."""
     threads: int = 1
     """CPU threads of PyTorch."""
     stop_at_success: float | None = None

@@ -4,7 +4,7 @@ import json
 import shutil
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import gymnasium as gym
 import torch
@@ -12,7 +12,7 @@ import tyro
 from stable_baselines3.common.monitor import Monitor
 
 import envs  # noqa: F401 (registers the tasks)
-from agents.build import DEFAULT_ENCODERS, check_device
+from agents.build import DEFAULT_ENCODERS
 from agents.calibration import Calibration, calibrate, plot_calibration
 from agents.callbacks import Checkpoint
 from agents.checkpoint import list_checkpoints, load_checkpoint, newest_intact, set_aside
@@ -22,6 +22,7 @@ from agents.evaluation import evaluate
 from agents.features import EncoderExtractor, SharedEncoderPolicy
 from agents.files import write_bytes
 from agents.finite import FiniteEnv, reporting
+from agents.hardware import resolve_device
 from agents.hindsight import HindsightReplayBuffer
 from agents.lock import locked
 from agents.sac import SAC
@@ -68,8 +69,8 @@ class PretrainConfig:
     resume: bool = False
     """Continue from the last checkpoint; of the configuration only --steps may change."""
     seed: int = 0
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    """CUDA where there is one, unless named."""
+    device: str = "auto"
+    """cpu, cuda or auto: CUDA where there is one."""
     episodes: int = 200
     """Fresh episodes of the final report."""
     evaluate_every: int = 5_000
@@ -119,7 +120,7 @@ def learn(config: PretrainConfig) -> SAC:
         ValueError: They were made with another configuration, or all are damaged; another process makes them; or a
             number is not finite.
     """
-    check_device(config.device)
+    resolve_device(config.device)
     torch.set_num_threads(1)
     _refuse(config)
     env, evaluation_env = FiniteEnv(make_plane(config), "training"), FiniteEnv(make_plane(config), "evaluation")
@@ -225,7 +226,7 @@ def make_goal_learner(config: PretrainConfig, env: gym.Env) -> SAC:
             "optimizer_kwargs": {"fused": True},
         },
         seed=config.seed,
-        device=config.device,
+        device=resolve_device(config.device),
     )
 
 

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from agents.finite import check_finite
 from agents.guide import Guide
-from agents.precision import Precision, resolve_precision
+from agents.hardware import resolve_precision
 from agents.replay import Batch
 from agents.update import Update, is_supported
 from shaping.discount import linear_annealing
@@ -45,7 +45,7 @@ class SAC(StockSAC):
         target_bounds: tuple[float, float] | None = None,
         entropy_in_target: bool = True,
         annealing_steps: int = 0,
-        precision: Precision = "float32",
+        precision: str = "float32",
         **kwargs: Any,
     ) -> None:
         self.target_bounds = target_bounds

@@ -77,17 +77,14 @@ def _settings(config: BenchmarkConfig) -> Any:
 
     from agents.benchmark.stages import Settings
     from agents.benchmark.timing import Timer
-    from agents.precision import resolve_precision
+    from agents.hardware import resolve_device, resolve_precision
 
-    devices = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
-    device = devices[-1] if config.device == "auto" else config.device
-    if device not in devices:
-        raise ValueError(f"--device {config.device}: not available here; choose from {', '.join(devices)}, auto")
-    resolve_precision(config.precision, torch.device(device))
+    device = resolve_device(config.device)
+    resolve_precision(config.precision, device)
     _check_renderer(config.renderer)
     repeats, seconds = (3, 0.05) if config.quick else (7, 0.5)
     torch.set_num_threads(config.threads)
-    return Settings(Timer(device, config.threads, repeats, seconds), config.renderer, config.precision)
+    return Settings(Timer(device.type, config.threads, repeats, seconds), config.renderer, config.precision)
 
 
 def _check_renderer(renderer: str) -> None:

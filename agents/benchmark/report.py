@@ -11,7 +11,7 @@ from rich.table import Table
 
 from agents.benchmark.stages import DEMONSTRATIONS, IMAGE_SIZE, Settings, Stage
 from agents.benchmark.stock import IMAGE_SIZE as STOCK_IMAGE_SIZE
-from agents.precision import resolve_precision
+from agents.hardware import resolve_precision
 from envs.goal_env import HORIZONS
 
 Times = dict[str, dict[str, float]]  # stage, then "project" or "stock", seconds of a call

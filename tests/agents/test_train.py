@@ -108,9 +108,11 @@ def test_an_existing_run_is_not_overwritten(small):
         (["--resume", "nowhere"], "nowhere is not a run directory"),
         (["--steps", "0"], "--steps is 0"),
         (["--learner.buffer-size", "1000000000", "--steps", "1000000000"], "lower --learner.buffer-size to at most "),
+        (["--device", "tpu"], "--device tpu: not available here; choose from cpu"),
+        (["--learner.precision", "int4"], "precision 'int4': this cpu offers float32"),
         pytest.param(
             ["--device", "cuda"],
-            "PyTorch finds no CUDA device",
+            "--device cuda: not available here; choose from cpu, auto",
             marks=pytest.mark.skipif(torch.cuda.is_available(), reason="there is one"),
         ),
     ],
@@ -118,6 +120,7 @@ def test_an_existing_run_is_not_overwritten(small):
 def test_bad_input_is_one_line_and_nothing_is_written(arguments, message, files, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     given = ["--estimator", str(files["state"]), "--demonstrations", str(files["demonstrations"])]
+    given += [] if "--device" in arguments else ["--device", "cpu"]
     with pytest.raises(SystemExit) as stop:
         main([*given, *arguments])
     assert stop.value.code == 2

@@ -14,7 +14,7 @@ from torch import nn
 
 from agents.adam import step
 from agents.features import EncoderExtractor, SharedEncoderPolicy
-from agents.precision import resolve_precision
+from agents.hardware import resolve_precision
 from agents.replay import Batch
 from agents.sac import SAC
 from agents.update import Update, is_supported

@@ -1,10 +1,19 @@
-"""The number format in which the gradient step multiplies."""
-
-from typing import Literal
+"""What is computed on, and in which number format: what is named, if it is here."""
 
 import torch
 
-Precision = Literal["auto", "float32", "bfloat16"]
+
+def resolve_device(device: str) -> torch.device:
+    """Return the named device; "auto" is CUDA where there is one.
+
+    Raises:
+        ValueError: There is no such device; lists those that there are.
+    """
+    available = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
+    name = available[-1] if device == "auto" else device
+    if name not in available:
+        raise ValueError(f"--device {device}: not available here; choose from {', '.join(available)}, auto")
+    return torch.device(name)
 
 
 def available_precisions(device: torch.device) -> list[str]:
