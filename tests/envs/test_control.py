@@ -1,6 +1,5 @@
-"""The control loop follows robosuite's own controller, and its motions are straight."""
+"""Motions under the control loop are straight, stay in the workspace and do no harm where they meet a wall."""
 
-import mujoco
 import numpy as np
 import pytest
 import robosuite
@@ -44,35 +43,6 @@ def test_robosuite_makes_the_tasks(name):
 def test_other_robots_are_refused():
     with pytest.raises(ValueError, match="one Panda"):
         robosuite.make("PushSlot", robots="Sawyer")
-
-
-def test_follows_robosuites_controller(slot):
-    """Same starts, same random actions: the tip stays within 1 mm over 100 steps, and so does the puck.
-
-    Contacts amplify rounding, so that a puck that was hit against something may part.
-    """
-    reference, robot = slot.robosuite, slot.robosuite.robots[0]
-    for name in reference.observation_names:
-        reference.modify_observable(name, "enabled", False)  # they cost time and nothing here reads them
-    tips, pucks = [], []
-    for start in range(20):
-        actions = np.random.default_rng(start).uniform(-1, 1, (100, 2))
-        rows: dict[bool, list[np.ndarray]] = {True: [], False: []}
-        for lean in rows:
-            slot.reset(seed=start)
-            robot.part_controllers["right"].update(force=True)  # robosuite's keeps the pose before the reset
-            robot.composite_controller.reset()
-            reference.timestep, reference.done = 0, False
-            for action in actions:
-                slot.step(action) if lean else reference.step(action)
-                mujoco.mj_kinematics(slot.model, slot.data)
-                rows[lean].append(np.concatenate([slot.end_effector_position, slot.puck_position]))
-        difference = np.abs(np.array(rows[True]) - rows[False])
-        assert np.ptp(np.array(rows[True])[:, :2], axis=0).max() > 0.02
-        tips.append(difference[:, :3].max())
-        pucks.append(difference[:, 3:].max())
-    assert max(tips) < 1e-3
-    assert np.mean(np.array(pucks) < 1e-3) >= 0.9
 
 
 def test_straight_motions_keep_height_and_line(plane):
