@@ -12,6 +12,7 @@ from agents.benchmark.stages import BUFFER, OBSERVATIONS, Settings, Stage
 from agents.benchmark.stock import StockPush, make_stock_agent
 from agents.benchmark.timing import Timer, Work
 from agents.build import make_agent
+from agents.replay import StoredReplayBuffer
 
 COLLECTED = 200  # transitions that fill the buffers, again and again
 STEPS_AT_ONCE = 5
@@ -68,13 +69,18 @@ def collect(env: gym.Env) -> list[tuple[Any, ...]]:
 
 
 def fill(buffer: ReplayBuffer, transitions: list[tuple[Any, ...]]) -> None:
-    """Fill a buffer by repeating transitions."""
+    """Fill a buffer by repeating transitions, whose number divides its size."""
     for transition in transitions:
         buffer.add(*transition)
+    times = buffer.buffer_size // len(transitions)
+    if isinstance(buffer, StoredReplayBuffer):
+        rows = buffer.filled()
+        buffer.fill({name: np.concatenate([array] * times) for name, array in rows.items()}, len(transitions))
+        return
     for array in vars(buffer).values():
         if isinstance(array, np.ndarray) and len(array) == buffer.buffer_size:
-            array[:] = np.resize(array[: len(transitions)], array.shape)
-    buffer.full = True
+            array[:] = np.concatenate([array[: len(transitions)]] * times)
+    buffer.full, buffer.pos = True, len(transitions)
 
 
 def _prepare(agent: Any, transitions: list[tuple[Any, ...]]) -> None:
