@@ -31,12 +31,14 @@ class Following:
 
     def __setitem__(self, row: int, values: np.ndarray) -> None:
         """Put what follows the row written last, values (environments, …)."""
-        if self.place[row - 1] and self.rows[row].tobytes() == self.kept[self.place[row - 1]].tobytes():
-            self._release(row - 1)
-        self._release(row)
-        if not self.free:
-            self._grow()
-        self.place[row] = place = self.free.pop()
+        place = self.place[row - 1]
+        if place and self.rows[row].tobytes() == self.kept[place].tobytes():
+            self.place[row - 1] = 0
+        else:
+            place = self._free_place()
+        if self.place[row]:
+            self.free.append(self.place[row])
+        self.place[row] = place
         self.kept[place] = values
 
     def __getitem__(self, index: tuple[Any, ...]) -> np.ndarray:
@@ -80,12 +82,9 @@ class Following:
         self.kept[1:-1] = values
         self.free = [found + 1]
 
-    def _release(self, row: int) -> None:
-        if self.place[row]:
-            self.free.append(int(self.place[row]))
-            self.place[row] = 0
-
-    def _grow(self) -> None:
-        size = len(self.kept)
-        self.free += range(size, 2 * size)
-        self.kept = np.concatenate([self.kept, np.zeros_like(self.kept)])
+    def _free_place(self) -> int:
+        if not self.free:
+            size = len(self.kept)
+            self.free += range(size, 2 * size)
+            self.kept = np.concatenate([self.kept, np.zeros_like(self.kept)])
+        return self.free.pop()

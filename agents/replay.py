@@ -165,7 +165,6 @@ class ShapedReplayBuffer(StoredReplayBuffer):
         if self.features is not None and self.next_features is not None:
             features = self.next_features.after(before) if continues else self._encoded(obs)
             next_features = self._encoded(next_obs)
-            check_finite(features=features, next_features=next_features)
             self.features[row], self.next_features[row] = features, next_features
         super().add(obs, next_obs, action, reward, done, infos)
 
@@ -244,4 +243,6 @@ class ShapedReplayBuffer(StoredReplayBuffer):
     @torch.inference_mode()
     def _encoded(self, observations: np.ndarray) -> np.ndarray:
         assert self.encode is not None
-        return self.encode(torch.as_tensor(observations, device=self.device)).cpu().numpy()
+        features = self.encode(torch.as_tensor(observations, device=self.device)).cpu().numpy()
+        check_finite(features=features)
+        return features
