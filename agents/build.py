@@ -1,6 +1,8 @@
 """Build what a configuration names: environment, estimator, demonstrations, potential and agent."""
 
+import dataclasses
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,18 +74,9 @@ def load_trajectories(config: TrainConfig) -> list[Trajectory]:
     return load_demonstrations(path, obs=config.obs)
 
 
-def make_potential(config: TrainConfig, estimator: ValueEstimator, trajectories: list[Trajectory]) -> Potential:
-    """Compose Φ of estimator and demonstrations."""
-    settings = config.potential
-    return Potential(
-        estimator,
-        [t.observations[config.obs] for t in trajectories],
-        gamma=config.learner.gamma,
-        combine=settings.combine,
-        radius=settings.radius,
-        beta=settings.beta,
-        terminal=settings.terminal,
-    )
+def make_potential(config: TrainConfig, estimator: ValueEstimator, demonstrations: Sequence[np.ndarray]) -> Potential:
+    """Compose Φ of estimator and demonstrated observations."""
+    return Potential(estimator, demonstrations, gamma=config.learner.gamma, **dataclasses.asdict(config.potential))
 
 
 def make_agent(config: TrainConfig, env: gym.Env) -> SAC:
@@ -100,7 +93,8 @@ def make_agent(config: TrainConfig, env: gym.Env) -> SAC:
     estimator = load_estimator(config) if method.potential or pretrained else None
     trajectories = load_trajectories(config) if method.potential or method.buffer else []
     warn_if_longer(trajectories, env.get_wrapper_attr("horizon"))
-    potential = make_potential(config, estimator, trajectories) if method.potential and estimator else None
+    shown = [t.observations[config.obs] for t in trajectories]
+    potential = make_potential(config, estimator, shown) if method.potential and estimator else None
     shaping = {
         "potential": potential,
         "gamma": learner.gamma,
@@ -138,8 +132,8 @@ def make_agent(config: TrainConfig, env: gym.Env) -> SAC:
     if pretrained and estimator is not None:
         _start_encoder(model, estimator, config)
     if method.buffer:
-        shown = _demonstrated(config, model, trajectories, shaping)
-        buffer.set_demonstrations(shown, learner.demonstration_share)
+        demonstrated = _demonstrated(config, model, trajectories, shaping)
+        buffer.set_demonstrations(demonstrated, learner.demonstration_share)
     if potential is not None and estimator is not None and learner.guided_share > 0:
         model.guide = Guide(potential, estimator, learner.guided_share, learner.guide_noise, config.seed)
     return model

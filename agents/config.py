@@ -40,6 +40,8 @@ class PotentialConfig:
     """Least value of a goal in Δ(s)."""
     terminal: float = 1.0
     """Φ on the goal set."""
+    spacing: float = 0.005
+    """Of several demonstrations, goals this close together are taken from one [m]; 0 keeps all."""
 
 
 @dataclass(frozen=True)
@@ -174,6 +176,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "potential.radius": (0, 100),
     "potential.beta": (-100, 100),
     "potential.terminal": (-100, 100),
+    "potential.spacing": (0, 100),
     "evaluation.every": (1, 10**9),
     "evaluation.episodes": (1, 10**6),
     "evaluation.final_episodes": (1, 10**6),

@@ -1,7 +1,7 @@
 """Forward and backward passes of the policy's encoder: PointNet's written out, others by autograd."""
 
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import torch
 from einops import rearrange
@@ -88,8 +88,7 @@ class PointNetPass:
         self, encoder: PointNet, rows: int, points: int, *, trained: bool, dtype: torch.dtype, scratch: Scratch
     ) -> None:
         self.trained = trained
-        _, project, norm = encoder.project
-        self.norm: Any = norm
+        _, project, self.norm = cast(Any, encoder.project)
         shared: list[Any] = list(encoder.shared.lins)
         sources = [torch.float32] + [dtype] * len(shared)
         self.shared = [

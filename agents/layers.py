@@ -6,11 +6,14 @@ small operations are not small.
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+_linear: Any = F.linear  # its `out` is not in its signature
 
 NARROW = 100  # inputs below which the transposed product is the faster one, up to five times
 
@@ -74,9 +77,9 @@ class Layer:
         """Return y, which the next call overwrites."""
         self.x, self.positive = x, self._integers
         if self.wide is None:
-            F.linear(x, self.used_weight, self.used_bias, out=self.out)  # type: ignore[call-arg]
+            _linear(x, self.used_weight, self.used_bias, out=self.out)
         else:
-            self.out.copy_(F.linear(x, self.used_weight, self.used_bias, out=self.wide))
+            self.out.copy_(_linear(x, self.used_weight, self.used_bias, out=self.wide))
         if self.rectify:
             self._integers.clamp_min_(0)
         return self.out
@@ -111,7 +114,7 @@ def round_weights(layers: Iterable[Layer]) -> None:
     """Bring the copies of parameters in other formats up to date."""
     pairs = [pair for layer in layers for pair in layer.copies]
     if pairs:
-        torch._foreach_copy_(*map(list, zip(*pairs, strict=True)))
+        torch._foreach_copy_([used for used, _ in pairs], [original for _, original in pairs])
 
 
 def as_integers(x: Tensor) -> Tensor:

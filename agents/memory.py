@@ -6,7 +6,6 @@ import math
 import sys
 from pathlib import Path
 
-import mujoco
 import numpy as np
 import psutil
 
@@ -57,6 +56,8 @@ def available_memory() -> int:
 
 def release_memory() -> None:
     """Give back what building environments leaves behind: MuJoCo's cache of meshes, and freed memory (glibc)."""
+    import mujoco  # here, for `envs` says what is missing where it does not import
+
     if hasattr(mujoco, "mj_clearCache"):
         mujoco.mj_clearCache(mujoco.mj_getCache())
     if sys.platform == "linux":

@@ -47,8 +47,8 @@ class Network:
             Layer(layer, rows, name, index, source=formats[index], dtype=dtype, scratch=scratch)
             for index, layer in enumerate(hidden)
         ]
-        shape = self.layers[-1].out.shape
-        self.wide = None if dtype == torch.float32 else scratch("wide", *shape, torch.float32)
+        _, width = self.layers[-1].out.shape
+        self.wide = None if dtype == torch.float32 else scratch("wide", rows, width, torch.float32)
 
     def forward(self, x: Float[Tensor, "batch inputs"]) -> Float[Tensor, "batch outputs"]:
         """Return the outputs of all heads."""

@@ -36,7 +36,7 @@ class SAC(StockSAC):
         **kwargs: As for Stable-Baselines3's SAC.
 
     Raises:
-        ValueError: The device has no such precision.
+        ValueError: The device, or the gradient step of these networks, has no such precision.
     """
 
     def __init__(
@@ -61,7 +61,12 @@ class SAC(StockSAC):
     def _setup_model(self) -> None:
         super()._setup_model()
         dtype = resolve_precision(self.precision, self.device)
-        self._step = Update(self, dtype) if is_supported(self) else self.update
+        if is_supported(self):
+            self._step = Update(self, dtype)
+        elif self.precision == "bfloat16":
+            raise ValueError("precision 'bfloat16': only for linear layers with ReLU between them; choose auto")
+        else:
+            self._step = self.update
 
     def _sample_action(
         self, learning_starts: int, action_noise: Any = None, n_envs: int = 1
@@ -90,7 +95,9 @@ class SAC(StockSAC):
         self._update_learning_rate(optimizers)
         means: dict[str, float] = {}
         for _ in range(gradient_steps):
-            for name, value in self._step(self.replay_buffer.sample(batch_size)).items():  # type: ignore[union-attr,arg-type]
+            batch: Any = self.replay_buffer.sample(batch_size)  # type: ignore[union-attr]
+            batch = batch if isinstance(batch, Batch) else Batch(*batch[:5])  # of Stable-Baselines3's own buffer
+            for name, value in self._step(batch).items():
                 means[name] = means.get(name, 0.0) + value / gradient_steps
         check_finite(**means)
         self._n_updates += gradient_steps
@@ -132,7 +139,7 @@ class SAC(StockSAC):
         }
 
     def _features(self, batch: Batch) -> tuple[Float[Tensor, "batch features"], Float[Tensor, "batch features"]]:
-        if isinstance(batch, Batch) and batch.features is not None and batch.next_features is not None:
+        if batch.features is not None and batch.next_features is not None:
             return batch.features, batch.next_features
         features = self.actor.features_extractor(batch.observations)
         with torch.no_grad():

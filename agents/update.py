@@ -65,7 +65,7 @@ class Update:
                 (agent.critic_target.features_extractor, False),
             )
         )
-        self.parts = (self.encoder, self.target_encoder, self.actor, *self.targets, *self.critics)
+        self.parts: tuple[Any, ...] = (self.encoder, self.target_encoder, self.actor, *self.targets, *self.critics)
         self.size = size
 
     @torch.no_grad()

@@ -108,13 +108,12 @@ class Surface:
             return
         try:
             cls._context.make_current()
-        except Exception:  # each backend has its own
-            # Another library's exit handler has closed the display, and with it all that is to be freed here.
-            cls._context._context = None
-        else:
             for surface in cls._live.values():
                 surface.buffers.free()
             cls._context.free()
+        except Exception:  # each backend has its own
+            # Another library's exit handler has closed the display, and with it all that is to be freed here.
+            cls._context._context = None
         cls._live.clear()
         cls._context = None
 

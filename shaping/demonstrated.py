@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from shaping.goals import GoalSet
 
@@ -52,6 +52,26 @@ class DemonstratedGoals:
         self.goal = np.concatenate([goals.clip(goals.extract(array)) for array in arrays])
         self.value = np.concatenate(value).astype(np.float32)
         self.shift = goals.shift(self.goal)
+
+    def in_order(self, spacing: float) -> Int[np.ndarray, " kept"]:
+        """Return goals by falling value; of nearly equal ones, those of one demonstration.
+
+        Positions are equal within cells of `spacing`, velocities within what goes as far in 0.1 s. A cell keeps the
+        goals of the demonstration that holds its most valuable one: many demonstrations of one way cost little more
+        than one, and one alone keeps all of its goals. With 0 all are kept.
+
+        Args:
+            spacing: [m].
+        """
+        order = np.argsort(-self.value, kind="stable")
+        if spacing == 0.0 or len(self.starts) == 2:
+            return order
+        width = np.full(self.goal.shape[1], 10.0 * spacing)
+        width[:2] = spacing
+        _, cell = np.unique(np.floor(self.goal[order] / width), axis=0, return_inverse=True)
+        demonstration = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))[order]
+        _, first = np.unique(cell, return_index=True)
+        return order[demonstration == demonstration[first][cell.reshape(-1)]]
 
     def __len__(self) -> int:
         return len(self.goal)

@@ -47,6 +47,8 @@ class Potential:
             trained on, or through an obstacle, values are fiction: look at Φ over the table before choosing.
         beta: least estimated value of a goal in Δ(s), in [0, 1].
         terminal: Φ on the goal set.
+        spacing: goals this close to one another are taken from one demonstration only, the one worth most there
+            (`DemonstratedGoals.in_order`) [m]; 0 keeps all. It changes nothing for one demonstration.
 
     Raises:
         ValueError: an argument is out of range, or a demonstration is empty, wrongly shaped or not finite.
@@ -63,8 +65,9 @@ class Potential:
         radius: float = 0.08,
         beta: float = 0.0,
         terminal: float = 1.0,
+        spacing: float = 0.005,
     ) -> None:
-        _check_settings(gamma, combine, radius, beta, terminal)
+        _check_settings(gamma, combine, radius, beta, terminal, spacing)
         goals = goals or getattr(estimator, "goals", None)
         if goals is None:
             name = type(estimator).__name__
@@ -72,7 +75,7 @@ class Potential:
         shape = getattr(estimator, "in_shape", None)
         self.demonstrated = DemonstratedGoals(demonstrations, goals, gamma, shape)
         self.observation_shape = self.demonstrated.observation_shape
-        self._order = np.argsort(-self.demonstrated.value, kind="stable")
+        self._order = self.demonstrated.in_order(spacing)
         if isinstance(estimator, nn.Module):
             estimator = copy.deepcopy(estimator).to("cpu", torch.float32).eval().requires_grad_(False)
         self.estimator = estimator
@@ -82,12 +85,13 @@ class Potential:
         self.radius = radius
         self.beta = beta
         self.terminal = terminal
+        self.spacing = spacing
 
     def __repr__(self) -> str:
         return (
             f"Potential({self.goals.name}, {len(self.demonstrated.starts) - 1} demonstrations, "
             f"combine={self.combine!r}, radius={self.radius}, beta={self.beta}, gamma={self.gamma}, "
-            f"terminal={self.terminal})"
+            f"terminal={self.terminal}, spacing={self.spacing})"
         )
 
     def __call__(
@@ -169,7 +173,7 @@ class Potential:
         """Return Φ and the index of the goal that attains it; 0 and −1 where Δ(s) is empty."""
         potential = np.zeros(len(observations), dtype=np.float32)
         chosen = np.full(len(observations), -1, dtype=np.intp)
-        size = max(1, _MAX_CELLS // len(self.demonstrated))
+        size = max(1, _MAX_CELLS // len(self._order))
         for start in range(0, len(observations), size):
             part = slice(start, start + size)
             score = self._scores(observations[part])
@@ -236,7 +240,7 @@ class Potential:
         return observations
 
 
-def _check_settings(gamma: float, combine: str, radius: float, beta: float, terminal: float) -> None:
+def _check_settings(gamma: float, combine: str, radius: float, beta: float, terminal: float, spacing: float) -> None:
     """Raise for a setting outside its range."""
     if combine not in ("product", "sum"):
         raise ValueError(f"combine is {combine!r}; valid names: product, sum")
@@ -248,3 +252,5 @@ def _check_settings(gamma: float, combine: str, radius: float, beta: float, term
         raise ValueError(f"beta is {beta}; give a value in [0, 1]")
     if not np.isfinite(terminal):
         raise ValueError(f"terminal is {terminal}; give a finite potential for the goal set")
+    if not 0.0 <= spacing < np.inf:
+        raise ValueError(f"spacing is {spacing}; give a distance of 0 m or more")

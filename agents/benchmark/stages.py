@@ -12,7 +12,7 @@ import numpy as np
 
 from agents.benchmark.stock import CAMERA, StockPush
 from agents.benchmark.timing import Timer, Work
-from agents.build import ENVIRONMENTS, load_estimator, load_trajectories
+from agents.build import ENVIRONMENTS, load_estimator, load_trajectories, make_potential
 from agents.config import PAPER, Observation, TrainConfig
 from perception.cameras import camera_to_world
 from perception.observation import WORKSPACE
@@ -115,15 +115,7 @@ def potential_stages(settings: Settings) -> Iterator[Stage]:
         estimator, shown = load_estimator(config), load_trajectories(config)[0].observations[obs]
         seen = np.concatenate(vary(shown, 8, seed=1))
         for demonstrations in ([shown], vary(shown, DEMONSTRATIONS)):
-            potential = Potential(
-                estimator,
-                demonstrations,
-                gamma=config.learner.gamma,
-                combine=config.potential.combine,
-                radius=config.potential.radius,
-                beta=config.potential.beta,
-                terminal=config.potential.terminal,
-            )
+            potential = make_potential(config, estimator, demonstrations)
             count = len(demonstrations)
             label = f"Φ, {noun}, {count} demonstration{'s' if count > 1 else ''}"
             works = {"project": _potential(potential, seen, settings.timer)}

@@ -70,9 +70,9 @@ def test_a_crashed_and_resumed_training_ends_like_an_uninterrupted_one(runs_of_s
     [
         ("state", {"buffer_size": 40}),  # the ring wraps before and after the crash
         ("pointcloud", {"encoder_training": "frozen"}),
-        ("pointcloud", {"encoder_training": "finetuned"}),
+        ("pointcloud", {"encoder_training": "finetuned", "precision": "auto"}),
     ],
-    ids=["wrapped ring", "frozen encoder", "trained encoder"],
+    ids=["wrapped ring", "frozen encoder", "trained encoder, bfloat16 where it is fast"],
 )
 def test_so_does_one_with_a(ninety, crash, tmp_path, obs, learner):
     whole, parts = (ninety(tmp_path / name, obs, **learner) for name in ("whole", "parts"))

@@ -1,5 +1,7 @@
 """The written-out gradient step is Stable-Baselines3's, and autograd's where the paper departs from it."""
 
+from copy import deepcopy
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -187,10 +189,37 @@ def test_continuing_from_a_file_changes_nothing(encoder, tmp_path):
     assert_close(weights(loaded), weights(agent), 0)
 
 
-def test_other_networks_are_left_to_autograd():
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("encoder", SHAPES)
+def test_weights_that_are_loaded_later_are_used(encoder, dtype):
+    """An update that has run already goes on from other weights and moments as a new one does."""
+    batches = make_batches(6, SHAPES[encoder])
+    source, used, fresh = (make_agent(encoder, seed=seed, **PAPER) for seed in (0, 1, 2))
+    for agent in (source, used):
+        update = Update(agent, dtype)
+        for batch in batches[:3]:
+            update(batch)
+    for agent in (used, fresh):
+        agent.policy.load_state_dict(source.policy.state_dict())
+        agent.log_ent_coef.data.copy_(source.log_ent_coef)
+        for name in ("actor", "critic"):
+            getattr(agent, name).optimizer.load_state_dict(deepcopy(getattr(source, name).optimizer.state_dict()))
+        agent.ent_coef_optimizer.load_state_dict(deepcopy(source.ent_coef_optimizer.state_dict()))
+    for take in (update, Update(fresh, dtype)):
+        torch.manual_seed(6)
+        for batch in batches[3:]:
+            take(batch)
+    assert_close(weights(used), weights(fresh), 0)
+
+
+def test_other_networks_are_left_to_autograd(monkeypatch):
     assert is_supported(make_agent())
     assert not is_supported(make_agent(policy_kwargs={"activation_fn": nn.Tanh}))
     assert not is_supported(make_agent(net_arch=()))
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: True)
+    make_agent(policy_kwargs={"activation_fn": nn.Tanh}, precision="auto")
+    with pytest.raises(ValueError, match="precision 'bfloat16': only for linear layers with ReLU"):
+        make_agent(policy_kwargs={"activation_fn": nn.Tanh}, precision="bfloat16")
 
 
 @pytest.mark.parametrize("options", [{}, {"maximize": True}, {"amsgrad": True}, {"weight_decay": 0.1}, {"fused": True}])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+import assets
 from shaping import Potential, ValueEstimator, make_goals, shaped_reward
 
 GAMMA = 0.99
@@ -76,7 +77,7 @@ def definition(estimator, shown, observation, *, combine, radius, beta) -> tuple
 def test_potential_is_its_definition(kind, combine, radius, beta):
     estimator, shown = make_estimator(kind), demonstrations(kind)
     settings = {"combine": combine, "radius": radius, "beta": beta}
-    potential = Potential(estimator, shown, gamma=GAMMA, **settings)
+    potential = Potential(estimator, shown, gamma=GAMMA, spacing=0.0, **settings)
     positions = walk(12, seed=5) + np.random.default_rng(5).normal(0.0, 0.02, (12, 2))
     seen = observe(kind, positions, seed=5)
     success = np.arange(12) % 6 == 5
@@ -118,12 +119,46 @@ def test_the_cases_above_are_not_all_alike(kind):
 def test_large_batches_and_many_demonstrations():
     """More states than fit one table, against 100 demonstrations, give what each gives alone."""
     shown = [observe("state", walk(20, seed=seed), seed=seed) for seed in range(100)]
-    potential = Potential(make_estimator("state"), shown, radius=0.02)
+    potential = Potential(make_estimator("state"), shown, radius=0.02, spacing=0.0)
     seen = observe("state", np.random.default_rng(0).uniform(-0.05, 0.25, (1200, 2)))
     values = potential(seen)
     picked = np.arange(0, 1200, 37)
     np.testing.assert_allclose(values[picked], [potential(seen[i : i + 1])[0] for i in picked], atol=1e-6)
     assert 0.1 < (values > 0.0).mean() < 0.9
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_close_goals_are_taken_from_the_demonstration_worth_most_there(kind):
+    shown = [observe(kind, walk(60, seed=seed), seed=seed) for seed in range(20)]
+    demonstrated = Potential(make_estimator(kind), shown).demonstrated
+    kept, spacing = demonstrated.in_order(0.01), 0.01
+    assert 60 < len(kept) < 600 and (np.diff(demonstrated.value[kept]) <= 0).all()
+    located = [demonstrated.locate(index)[0] for index in range(len(demonstrated))]
+    for index in set(range(len(demonstrated))) - set(kept):
+        apart = np.abs(demonstrated.goal[kept] - demonstrated.goal[index])
+        close = (apart[:, :2] < spacing).all(axis=1) & (apart[:, 2:] < 10 * spacing).all(axis=1)
+        better = demonstrated.value[kept] >= demonstrated.value[index]
+        other = np.array([located[k] != located[index] for k in kept])
+        assert (close & better & other).any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_demonstration_keeps_all_its_goals(kind):
+    demonstrated = Potential(make_estimator(kind), [observe(kind, walk(125))]).demonstrated
+    np.testing.assert_array_equal(np.sort(demonstrated.in_order(0.1)), np.arange(125))
+
+
+@SUM_AND_PRODUCT
+@pytest.mark.parametrize("kind", KINDS)
+def test_leaving_out_close_goals_costs_a_fraction_of_a_step(kind, combine):
+    """With the shipped estimator and a hundred demonstrations of one way."""
+    estimator = ValueEstimator.load(assets.path(f"estimators/push-plane-{kind}.pt"))
+    shown = [observe(kind, walk(100, seed=seed), seed=seed) for seed in range(100)]
+    seen = observe(kind, walk(100, seed=200), seed=200)
+    every, fewer = (Potential(estimator, shown, combine=combine, spacing=spacing)(seen) for spacing in (0.0, 0.005))
+    assert (fewer <= every + 1e-6).all() and (fewer < every).any()
+    assert (every - fewer).mean() < 0.5 * (1 - GAMMA)
+    assert (every - fewer).max() < 3 * (1 - GAMMA)
 
 
 class Recording:
@@ -236,8 +271,11 @@ def test_fingerprint_sees_everything_the_potential_depends_on():
         Potential(other, shown),
         Potential(estimator, shown[:2]),
         Potential(estimator, shown[::-1]),
-        *(Potential(estimator, shown, **one) for one in ({"combine": "sum"}, {"radius": 0.1}, {"terminal": 0.0})),
+        *(
+            Potential(estimator, shown, **one)
+            for one in ({"combine": "sum"}, {"radius": 0.1}, {"terminal": 0.0}, {"spacing": 0.0})
+        ),
     ]
-    assert len({same, *(potential.fingerprint() for potential in others)}) == 7
+    assert len({same, *(potential.fingerprint() for potential in others)}) == 8
     with pytest.raises(TypeError, match="Recording has no fingerprint"):
         Potential(Recording(0.5), shown).fingerprint()
