@@ -58,7 +58,8 @@ class StoredReplayBuffer(ReplayBuffer):
                 "optimize_memory_usage shows the next episode's start as what follows a time limit; leave it out"
             )
         # so set, no array of next observations is made
-        super().__init__(*args, optimize_memory_usage=True, handle_timeout_termination=False, **kwargs)
+        kwargs |= {"optimize_memory_usage": True, "handle_timeout_termination": False}
+        super().__init__(*args, **kwargs)
         self.optimize_memory_usage, self.handle_timeout_termination = False, handle_timeout_termination
         self.next_observations = Following(self.observations)
 

@@ -72,15 +72,19 @@ def fill(buffer: ReplayBuffer, transitions: list[tuple[Any, ...]]) -> None:
     """Fill a buffer by repeating transitions, whose number divides its size."""
     for transition in transitions:
         buffer.add(*transition)
-    times = buffer.buffer_size // len(transitions)
     if isinstance(buffer, StoredReplayBuffer):
-        rows = buffer.filled()
-        buffer.fill({name: np.concatenate([array] * times) for name, array in rows.items()}, len(transitions))
+        repeat_rows(buffer)
         return
     for array in vars(buffer).values():
         if isinstance(array, np.ndarray) and len(array) == buffer.buffer_size:
-            array[:] = np.concatenate([array[: len(transitions)]] * times)
-    buffer.full, buffer.pos = True, len(transitions)
+            array[:] = np.resize(array[: len(transitions)], array.shape)
+    buffer.full = True
+
+
+def repeat_rows(buffer: StoredReplayBuffer) -> None:
+    """Fill a buffer by repeating its rows, whose number divides its size."""
+    times = buffer.buffer_size // buffer.size()
+    buffer.fill({name: np.concatenate([rows] * times) for name, rows in buffer.filled().items()}, buffer.pos)
 
 
 def _prepare(agent: Any, transitions: list[tuple[Any, ...]]) -> None:
