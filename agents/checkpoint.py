@@ -135,6 +135,9 @@ def load_checkpoint(model: SAC, path: Path) -> dict[str, Any]:
         state = read_tensors(path / AGENT, model.device)
         for part, buffer in buffers(model).items():
             files = {name: path / f"{part}.{name}.npy" for name in buffer.filled()}
+            absent = [file.name for file in files.values() if not file.exists()]
+            if absent:
+                raise ValueError(f"it has no {absent[0]}; another version of the program wrote it")
             rows = {name: np.load(file, mmap_mode="r", allow_pickle=False) for name, file in files.items()}
             buffer.fill(rows, state["position"] if part == "buffer" else 0)
         restore_snapshot(model, state)

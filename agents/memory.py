@@ -19,14 +19,15 @@ LEARNING = {"state": 20e6, "pointcloud": 60e6}
 def transition_bytes(observation_shape: tuple[int, ...], features_dim: int = 0) -> int:
     """Bytes of one transition in a `ShapedReplayBuffer`.
 
-    Observation and next observation; action; reward, terminal and time-limit flag; Φ(s) and Φ(s′); and the features of
-    both observations where they are stored. All of them float32.
+    Observation, action; reward, terminal and time-limit flag; Φ(s) and Φ(s′); features of the observation where they
+    are stored; and where to find what follows each of observation and features: 4 bytes a number. What follows the
+    last row of an episode is not counted, a few in a hundred rows.
 
     Args:
         observation_shape: Of one observation.
         features_dim: Features stored of each observation, 0 for none.
     """
-    numbers = 2 * math.prod(observation_shape) + ACTION_NUMBERS + 3 + 2 + 2 * features_dim
+    numbers = math.prod(observation_shape) + 1 + ACTION_NUMBERS + 3 + 2 + (features_dim and features_dim + 1)
     return numbers * np.dtype(np.float32).itemsize
 
 
@@ -55,33 +56,41 @@ def available_memory() -> int:
 
 
 def release_memory() -> None:
-    """Give back what building environments leaves behind: MuJoCo's cache of meshes, and freed memory (glibc)."""
+    """Give back what building environments leaves behind.
+
+    MuJoCo's cache of meshes; its description of the model compiled last, which a small one replaces and only
+    `mj_saveLastXML` reads; and memory that is free but still the process's (glibc).
+    """
     import mujoco  # here, for `envs` says what is missing where it does not import
 
     if hasattr(mujoco, "mj_clearCache"):
         mujoco.mj_clearCache(mujoco.mj_getCache())
+    mujoco.MjModel.from_xml_string("<mujoco/>")
     if sys.platform == "linux":
         with contextlib.suppress(OSError, AttributeError):  # another C library than glibc
             ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
-def check_memory(config: TrainConfig, observation_shape: tuple[int, ...], features_dim: int = 0) -> str:
-    """Describe the memory that a training will take.
-
-    Returns:
-        One line to print before training.
+def check_memory(config: TrainConfig, observation_shape: tuple[int, ...], features_dim: int = 0) -> None:
+    """Check that the machine has the memory of the replay buffer.
 
     Raises:
-        ValueError: The replay buffer does not fit; names the setting to lower.
+        ValueError: It does not; names the setting to lower.
     """
-    transitions = min(config.learner.buffer_size, config.steps)
     buffer, available = buffer_bytes(config, observation_shape, features_dim), available_memory()
     if buffer > available:
+        transitions = min(config.learner.buffer_size, config.steps)
         fitting = available // transition_bytes(observation_shape, features_dim)
         raise ValueError(
             f"a replay buffer of {transitions} transitions needs {buffer / 1e9:.2f} GB, "
             f"and {available / 1e9:.2f} GB are free; lower --learner.buffer-size to at most {fitting}"
         )
+
+
+def describe_memory(config: TrainConfig, observation_shape: tuple[int, ...], features_dim: int = 0) -> str:
+    """Describe the memory that a training will take, in a line; to be asked when `estimate_memory` is."""
+    transitions = min(config.learner.buffer_size, config.steps)
+    buffer = buffer_bytes(config, observation_shape, features_dim)
     total = estimate_memory(config, observation_shape, features_dim)
     return (
         f"memory: {buffer / 1e9:.2f} GB for {transitions} transitions, {total / 1e9:.2f} GB in all once they are there"

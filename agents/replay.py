@@ -10,6 +10,7 @@ from stable_baselines3.common.buffers import ReplayBuffer
 from torch import Tensor
 
 from agents.finite import check_finite
+from agents.following import Following
 from shaping.reward import shaped_reward
 
 PotentialFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -29,29 +30,45 @@ class Batch(NamedTuple):
 
 
 class StoredReplayBuffer(ReplayBuffer):
-    """Replay buffer whose filled rows can be taken out and put back, for checkpoints.
+    """Replay buffer that stores an observation once, and whose filled rows can be taken out and put back.
 
     Args:
         *args: As for Stable-Baselines3's `ReplayBuffer`.
+        optimize_memory_usage: Refused: Stable-Baselines3's own way to store an observation once.
+        handle_timeout_termination: As for `ReplayBuffer`.
         **kwargs: As for `ReplayBuffer`.
 
     Raises:
         ValueError: `optimize_memory_usage` is set.
     """
 
+    next_observations: Following  # type: ignore[assignment]
     rng: np.random.Generator
     demonstrations: "StoredReplayBuffer | None" = None
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if self.optimize_memory_usage:
+    def __init__(
+        self,
+        *args: Any,
+        optimize_memory_usage: bool = False,
+        handle_timeout_termination: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        if optimize_memory_usage:
             raise ValueError(
                 "optimize_memory_usage shows the next episode's start as what follows a time limit; leave it out"
             )
+        # so set, no array of next observations is made
+        kwargs |= {"optimize_memory_usage": True, "handle_timeout_termination": False}
+        super().__init__(*args, **kwargs)
+        self.optimize_memory_usage, self.handle_timeout_termination = False, handle_timeout_termination
+        self.next_observations = Following(self.observations)
 
     def filled(self) -> dict[str, np.ndarray]:
-        """The stored rows, by name."""
-        return {name: getattr(self, name)[: self.size()] for name in self._stored()}
+        """The stored rows, by name; of what follows them, what is not the next row, and for which rows (`_apart`)."""
+        stored = {name: getattr(self, name)[: self.size()] for name in self._stored()}
+        for name in self._following():
+            stored[f"{name}_apart"], stored[name] = getattr(self, name).filled(self.size())
+        return stored
 
     def fill(self, rows: dict[str, np.ndarray], position: int) -> None:
         """Put back the rows that `filled` returned; `position` is where the next one goes.
@@ -65,12 +82,19 @@ class StoredReplayBuffer(ReplayBuffer):
             if name not in rows or rows[name].shape != (count, *target.shape[1:]) or count > self.buffer_size:
                 raise ValueError(f"stored transitions do not fit the replay buffer: {name}")
             target[:count] = rows[name]
+        for name in self._following():
+            if name not in rows or f"{name}_apart" not in rows:
+                raise ValueError(f"stored transitions do not fit the replay buffer: {name}")
+            getattr(self, name).fill(rows[f"{name}_apart"], rows[name], count)
         self.full = count == self.buffer_size
         # a full ring in a larger buffer is not full any more
         self.pos = position % self.buffer_size if self.full else count
 
     def _stored(self) -> list[str]:
-        return ["observations", "next_observations", "actions", "rewards", "dones", "timeouts"]
+        return ["observations", "actions", "rewards", "dones", "timeouts"]
+
+    def _following(self) -> list[str]:
+        return ["next_observations"]
 
 
 class ShapedReplayBuffer(StoredReplayBuffer):
@@ -104,9 +128,9 @@ class ShapedReplayBuffer(StoredReplayBuffer):
         self.potential, self.gamma, self.reward_scale = potential, gamma, reward_scale
         self.rng = np.random.default_rng(seed)
         self.potentials = np.zeros((self.buffer_size, self.n_envs, 2), np.float32)  # Φ(s), Φ(s′)
-        self._newest = np.empty(0)  # next observations of the newest row
         self.encode: Encode | None = None
         self.features: np.ndarray | None = None
+        self.next_features: Following | None = None
         self.demonstrations: ShapedReplayBuffer | None = None
         self.demonstration_share = 0.0
 
@@ -127,8 +151,11 @@ class ShapedReplayBuffer(StoredReplayBuffer):
             NotFiniteError: A number to be stored is not finite; nothing is stored.
         """
         row, before = self.pos, self.pos - 1  # index −1 is the ring's last row
-        continues = bool(self.size()) and not self.dones[before].any() and np.array_equal(obs, self._newest)
-        self._newest = np.array(next_obs)
+        continues = (
+            bool(self.size())
+            and not self.dones[before].any()
+            and np.array_equal(obs, self.next_observations.after(before))
+        )
         truncated = np.array([info.get("TimeLimit.truncated", False) for info in infos])
         check_finite(observation=obs, next_observation=next_obs, action=action, reward=reward)
         if self.potential is not None:
@@ -136,10 +163,10 @@ class ShapedReplayBuffer(StoredReplayBuffer):
             self.potentials[row, :, 0] = self.potentials[before, :, 1] if continues else self.potential(obs, nowhere)
             self.potentials[row, :, 1] = self.potential(next_obs, np.asarray(done, bool) & ~truncated)
             check_finite(potential=self.potentials[row])
-        if self.features is not None:
-            self.features[row, :, 0] = self.features[before, :, 1] if continues else self._encoded(obs)
-            self.features[row, :, 1] = self._encoded(next_obs)
-            check_finite(features=self.features[row])
+        if self.features is not None and self.next_features is not None:
+            features = self.next_features.after(before) if continues else self._encoded(obs)
+            next_features = self._encoded(next_obs)
+            self.features[row], self.next_features[row] = features, next_features
         super().add(obs, next_obs, action, reward, done, infos)
 
     def store_features(self, encode: Encode, features_dim: int) -> None:
@@ -151,7 +178,8 @@ class ShapedReplayBuffer(StoredReplayBuffer):
         if self.size():
             raise ValueError("features can only be stored from the first transition on")
         self.encode = encode
-        self.features = np.zeros((self.buffer_size, self.n_envs, 2, features_dim), np.float32)
+        self.features = np.zeros((self.buffer_size, self.n_envs, features_dim), np.float32)
+        self.next_features = Following(self.features)
 
     def set_demonstrations(self, demonstrations: "ShapedReplayBuffer", share: float) -> None:
         """Let `share` of every batch come from `demonstrations`."""
@@ -174,22 +202,21 @@ class ShapedReplayBuffer(StoredReplayBuffer):
     def recompute_potentials(self, potential: PotentialFunction) -> None:
         """Replace Φ, and with it every cached potential."""
         self.potential = potential
-        rows = self.size()
+        rows = np.arange(self.size())
         for env in range(self.n_envs):
-            terminal = (self.dones[:rows, env] * (1 - self.timeouts[:rows, env])).astype(bool)
-            self.potentials[:rows, env, 0] = potential(self.observations[:rows, env], np.zeros(rows, bool))
-            self.potentials[:rows, env, 1] = potential(self.next_observations[:rows, env], terminal)
+            terminal = (self.dones[rows, env] * (1 - self.timeouts[rows, env])).astype(bool)
+            following = self.next_observations[rows, np.full_like(rows, env)]
+            self.potentials[rows, env, 0] = potential(self.observations[rows, env], np.zeros(len(rows), bool))
+            self.potentials[rows, env, 1] = potential(following, terminal)
         if self.demonstrations is not None:
             self.demonstrations.recompute_potentials(potential)
-
-    def fill(self, rows: dict[str, np.ndarray], position: int) -> None:
-        """Put back the rows that `filled` returned; `position` is where the next one goes."""
-        super().fill(rows, position)
-        self._newest = self.next_observations[self.pos - 1].copy()
 
     def _stored(self) -> list[str]:
         names = [*super()._stored(), "potentials"]
         return names if self.features is None else [*names, "features"]
+
+    def _following(self) -> list[str]:
+        return super()._following() if self.features is None else [*super()._following(), "next_features"]
 
     def _draw(self, batch_size: int) -> tuple[np.ndarray, np.ndarray]:
         return self.rng.integers(self.size(), size=batch_size), self.rng.integers(self.n_envs, size=batch_size)
@@ -201,9 +228,9 @@ class ShapedReplayBuffer(StoredReplayBuffer):
         if self.potential is not None:
             rewards = shaped_reward(rewards, potentials[:, 0], potentials[:, 1], self.gamma)
         features = next_features = None
-        if self.features is not None:
-            both = self.features[rows, envs]
-            features, next_features = self.to_torch(both[:, 0]), self.to_torch(both[:, 1])
+        if self.features is not None and self.next_features is not None:
+            features = self.to_torch(self.features[rows, envs])
+            next_features = self.to_torch(self.next_features[rows, envs])
         return Batch(
             self.to_torch(self.observations[rows, envs]),
             self.to_torch(self.actions[rows, envs]),
@@ -217,4 +244,6 @@ class ShapedReplayBuffer(StoredReplayBuffer):
     @torch.inference_mode()
     def _encoded(self, observations: np.ndarray) -> np.ndarray:
         assert self.encode is not None
-        return self.encode(torch.as_tensor(observations, device=self.device)).cpu().numpy()
+        features = self.encode(torch.as_tensor(observations, device=self.device)).cpu().numpy()
+        check_finite(features=features)
+        return features

@@ -21,7 +21,7 @@ from agents.evaluation import EVALUATION_SEED, evaluate
 from agents.files import remove_partial, write_bytes, write_tensors
 from agents.finite import FiniteEnv, reporting
 from agents.lock import locked
-from agents.memory import check_memory
+from agents.memory import check_memory, describe_memory, release_memory
 from agents.runlog import RunLogger
 from agents.sac import SAC
 from shaping.goals import make_goals
@@ -42,10 +42,11 @@ def train(config: TrainConfig) -> dict[str, Any]:
     resumed = config.resume is not None
     config, directory = _prepare(config)
     shape = make_goals(config.obs).observation_shape
-    memory = check_memory(config, shape, stored_features(config))
+    check_memory(config, shape, stored_features(config))
     env, evaluation_env = FiniteEnv(make_env(config), "training"), FiniteEnv(make_env(config), "evaluation")
     model = make_agent(config, env)
-    print(memory, flush=True)
+    release_memory()
+    print(describe_memory(config, shape, stored_features(config)), flush=True)
     with locked(directory):
         if not resumed:
             _refuse_existing(directory)

@@ -146,6 +146,11 @@ class PushPlane(ManipulationEnv):
             geom.set("margin", "0")  # robosuite's default lets the puck float 1 mm above the table
         self.model = ManipulationTask(arena, [robot], [self.puck])
 
+    def _load_robots(self) -> None:
+        super()._load_robots()
+        for robot in self.robots:
+            robot.robot_model.mujoco_model = None  # the arm alone, 50 MB, which only whole-body controllers read
+
     def _reset_internal(self) -> None:
         super()._reset_internal()
         if not self.deterministic_reset:

@@ -12,6 +12,7 @@ from agents.benchmark.stages import BUFFER, OBSERVATIONS, Settings, Stage
 from agents.benchmark.stock import StockPush, make_stock_agent
 from agents.benchmark.timing import Timer, Work
 from agents.build import make_agent
+from agents.replay import StoredReplayBuffer
 
 COLLECTED = 200  # transitions that fill the buffers, again and again
 STEPS_AT_ONCE = 5
@@ -68,13 +69,22 @@ def collect(env: gym.Env) -> list[tuple[Any, ...]]:
 
 
 def fill(buffer: ReplayBuffer, transitions: list[tuple[Any, ...]]) -> None:
-    """Fill a buffer by repeating transitions."""
+    """Fill a buffer by repeating transitions, whose number divides its size."""
     for transition in transitions:
         buffer.add(*transition)
+    if isinstance(buffer, StoredReplayBuffer):
+        repeat_rows(buffer)
+        return
     for array in vars(buffer).values():
         if isinstance(array, np.ndarray) and len(array) == buffer.buffer_size:
             array[:] = np.resize(array[: len(transitions)], array.shape)
     buffer.full = True
+
+
+def repeat_rows(buffer: StoredReplayBuffer) -> None:
+    """Fill a buffer by repeating its rows, whose number divides its size."""
+    times = buffer.buffer_size // buffer.size()
+    buffer.fill({name: np.concatenate([rows] * times) for name, rows in buffer.filled().items()}, buffer.pos)
 
 
 def _prepare(agent: Any, transitions: list[tuple[Any, ...]]) -> None:

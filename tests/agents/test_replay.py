@@ -37,7 +37,7 @@ def test_relabelled_goals_are_later_achievements_of_the_same_episode_in_a_ring_w
     assert buffer.full
     achieved = {}
     for row in range(50):
-        episode, step = buffer.next_observations[row, 0, :2]
+        episode, step = buffer.next_observations.after(row)[0, :2]
         achieved[episode, step] = buffer.achieved[row, 0], buffer.desired[row, 0]
     batch = buffer.sample(2000)
     later_goals = 0

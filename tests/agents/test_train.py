@@ -62,9 +62,7 @@ def test_the_estimator_stays_what_it_was_and_a_frozen_encoder_too(small):
     after = model.actor.features_extractor.state_dict()
     assert all(torch.equal(encoder[name], after[name]) for name in encoder)
     features = model.actor.features_extractor(torch.from_numpy(model.replay_buffer.observations[:50, 0]))
-    torch.testing.assert_close(
-        torch.from_numpy(model.replay_buffer.features[:50, 0, 0]), features, atol=1e-5, rtol=1e-4
-    )
+    torch.testing.assert_close(torch.from_numpy(model.replay_buffer.features[:50, 0]), features, atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("training", ["finetuned", "scratch"])
