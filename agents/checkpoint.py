@@ -3,7 +3,8 @@
 A checkpoint is a directory `step-N` with
 
     agent.pt                          weights, optimisers, counters, random states, the environment's state
-    buffer.NAME.npy                   the filled rows of the replay buffer, one array each
+    buffer.NAME.npy                   the filled rows of the replay buffer, one array each; of what follows a row,
+                                      what is not the next row, and for which rows (NAME_apart)
     demonstrations.NAME.npy           those of its demonstrated part
     manifest.json                     SHA-256 of each file
 
@@ -128,17 +129,19 @@ def load_checkpoint(model: SAC, path: Path) -> dict[str, Any]:
 
     Raises:
         DamagedError: The checkpoint is damaged.
-        ValueError: It belongs to another configuration.
+        ValueError: It belongs to another configuration, or to another version of the program.
     """
     verify(path)
+    files = {part: {name: path / f"{part}.{name}.npy" for name in b.filled()} for part, b in buffers(model).items()}
+    absent = [file.name for named in files.values() for file in named.values() if not file.exists()]
+    if absent:
+        raise ValueError(
+            f"{path} has no {absent[0]}: another version of the program wrote it; start again with another --out"
+        )
     try:
         state = read_tensors(path / AGENT, model.device)
         for part, buffer in buffers(model).items():
-            files = {name: path / f"{part}.{name}.npy" for name in buffer.filled()}
-            absent = [file.name for file in files.values() if not file.exists()]
-            if absent:
-                raise ValueError(f"it has no {absent[0]}; another version of the program wrote it")
-            rows = {name: np.load(file, mmap_mode="r", allow_pickle=False) for name, file in files.items()}
+            rows = {name: np.load(file, mmap_mode="r", allow_pickle=False) for name, file in files[part].items()}
             buffer.fill(rows, state["position"] if part == "buffer" else 0)
         restore_snapshot(model, state)
     except Exception as error:  # files that were changed on purpose can make the readers raise almost anything

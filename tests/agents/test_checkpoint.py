@@ -1,6 +1,7 @@
 """Damaged checkpoints, checkpoints of something else, and directories that somebody else uses."""
 
 import dataclasses
+import json
 import os
 import shutil
 
@@ -128,6 +129,19 @@ def test_other_networks_are_refused(original, crashed):
     model = make_agent(dataclasses.replace(original, learner=learner), make_env(original))
     with pytest.raises(ValueError, match=r"does not belong to this configuration: .*size mismatch"):
         load_checkpoint(model, list_checkpoints(crashed / runs.CHECKPOINTS)[-1])
+
+
+def test_a_checkpoint_of_a_version_that_stored_other_files_is_refused_in_one_line(crashed, capsys):
+    for path in list_checkpoints(crashed / runs.CHECKPOINTS):
+        checksums = json.loads((path / "manifest.json").read_text())
+        del checksums["buffer.next_observations_apart.npy"]
+        (path / "manifest.json").write_text(json.dumps(checksums))
+        (path / "buffer.next_observations_apart.npy").unlink()
+    with pytest.raises(SystemExit):
+        main(["--resume", str(crashed)])
+    error = capsys.readouterr().err
+    assert "has no buffer.next_observations_apart.npy: another version of the program wrote it; start again" in error
+    assert error.count("\n") == 1
 
 
 def test_predicting_from_a_checkpoint_needs_no_environment(crashed, monkeypatch):
