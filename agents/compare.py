@@ -35,7 +35,7 @@ class CompareConfig:
     grids: Literal[1, 2, 3] = 1
     steps: int = 40_000
     """Environment steps of each run."""
-    preset: Literal["default", "paper"] = "default"
+    preset: Literal["default", "fast", "paper"] = "default"
     runs: Path = Path("runs")
     """Where runs are looked for, and written if missing."""
     out: Path = Path("comparison")
