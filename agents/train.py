@@ -42,11 +42,12 @@ def train(config: TrainConfig) -> dict[str, Any]:
     resumed = config.resume is not None
     config, directory = _prepare(config)
     shape = make_goals(config.obs).observation_shape
-    check_memory(config, shape, stored_features(config))
+    features_dim = stored_features(config)  # makes an encoder, so before the agent's seed is set
+    check_memory(config, shape, features_dim)
     env, evaluation_env = FiniteEnv(make_env(config), "training"), FiniteEnv(make_env(config), "evaluation")
     model = make_agent(config, env)
     release_memory()
-    print(describe_memory(config, shape, stored_features(config)), flush=True)
+    print(describe_memory(config, shape, features_dim), flush=True)
     with locked(directory):
         if not resumed:
             _refuse_existing(directory)
