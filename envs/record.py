@@ -119,7 +119,7 @@ def record(
 def main() -> None:
     """Run the command line; bad input ends it with one line."""
     try:
-        tyro.cli(record)
+        tyro.cli(record, prog="python -m envs.record")
     except (ValueError, OSError, ImportError) as error:
         sys.exit(f"envs.record: {error}")
 

@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import envs.simulator  # noqa: F401 (first: it imports MuJoCo, also where it cannot draw)
+
+# isort: split
 import gymnasium as gym
 import mujoco
 import numpy as np

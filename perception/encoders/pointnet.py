@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from einops import reduce
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch_geometric.nn import MLP
 
 from perception.encoders import POSITION_SCALE, check_shape
+from perception.encoders.geometric import MLP
 from perception.registry import register_encoder
 
 

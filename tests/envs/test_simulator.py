@@ -74,6 +74,12 @@ def test_clouds_stop_there_in_one_line(bare, tmp_path):
         assert not (tmp_path / "left").exists()
 
 
+def test_the_benchmark_stops_there_in_one_line(bare):
+    done = bare("-m", "agents.benchmark", "--quick")
+    assert done.returncode == 2 and done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1 and "libEGL" in done.stderr, done.stderr
+
+
 DRAW = """
 import os
 before = os.environ.get("MUJOCO_GL")
