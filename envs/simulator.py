@@ -97,6 +97,8 @@ def _let_numba_cache() -> None:
     writable = os.access(cache, os.W_OK) or all(os.access(place, os.W_OK) for place in beside)
     if not writable and "NUMBA_CACHE_DIR" not in os.environ:
         os.environ["NUMBA_CACHE_DIR"] = directory = tempfile.mkdtemp(prefix="numba-")
+        if "numba" in sys.modules:  # it has read the variable already, as when PyTorch Geometric came first
+            sys.modules["numba"].config.CACHE_DIR = directory
         atexit.register(shutil.rmtree, directory, ignore_errors=True)
 
 
