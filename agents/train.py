@@ -1,6 +1,7 @@
 """Train an agent: ``python -m agents.train --obs pointcloud``."""
 
 import dataclasses
+import shlex
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -59,7 +60,9 @@ def train(config: TrainConfig) -> dict[str, Any]:
                 seconds = _learn(model, evaluation_env, config, directory, beside, logger)
                 result = _finish(model, evaluation_env, config, directory, seconds)
         except OSError as error:
-            raise OSError(f"{error}; when that is mended, continue with --resume {directory}") from error
+            raise OSError(
+                f"{error}; when that is mended, continue with --resume {shlex.quote(str(directory))}"
+            ) from error
     env.close()
     evaluation_env.close()
     return result
@@ -77,7 +80,9 @@ def _prepare(config: TrainConfig) -> tuple[TrainConfig, Path]:
 
 def _refuse_existing(directory: Path) -> None:
     if directory.exists() and any(not path.name.startswith(".") for path in directory.iterdir()):
-        raise FileExistsError(f"{directory} exists; continue it with --resume {directory}, or choose another --out")
+        raise FileExistsError(
+            f"{directory} exists; continue it with --resume {shlex.quote(str(directory))}, or choose another --out"
+        )
 
 
 def _continue(model: SAC, config: TrainConfig, directory: Path) -> dict[str, Any]:
@@ -135,7 +140,7 @@ def _learn(
     except GoodEnough:
         checkpoint.save()
     except KeyboardInterrupt:
-        print(f"stopped at step {model.num_timesteps}; continue with --resume {directory}")
+        print(f"stopped at step {model.num_timesteps}; continue with --resume {shlex.quote(str(directory))}")
         raise SystemExit(130) from None
     finally:
         progress.close()

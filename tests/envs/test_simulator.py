@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import mujoco
+import numba
 import pytest
 import robosuite
 
@@ -167,12 +168,14 @@ def test_commands_end_in_one_line_with_another_version(tmp_path, module):
 def test_a_place_for_compiled_functions_is_found_where_everything_is_read_only(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "not" / "there"))
     monkeypatch.setenv("NUMBA_CACHE_DIR", "mine")
+    monkeypatch.setattr(numba.config, "CACHE_DIR", numba.config.CACHE_DIR)  # numba is imported already, and has read it
     monkeypatch.setattr(os, "access", lambda *_: False)
     simulator._let_numba_cache()
     assert os.environ["NUMBA_CACHE_DIR"] == "mine"
     monkeypatch.delenv("NUMBA_CACHE_DIR")
     simulator._let_numba_cache()
     (Path(os.environ["NUMBA_CACHE_DIR"]) / "a").write_text("")
+    assert numba.config.CACHE_DIR == os.environ["NUMBA_CACHE_DIR"]
     monkeypatch.delenv("NUMBA_CACHE_DIR")
     monkeypatch.undo()
     before = os.environ.get("NUMBA_CACHE_DIR")
