@@ -175,7 +175,7 @@ def test_a_place_for_compiled_functions_is_found_where_everything_is_read_only(m
     monkeypatch.delenv("NUMBA_CACHE_DIR")
     simulator._let_numba_cache()
     (Path(os.environ["NUMBA_CACHE_DIR"]) / "a").write_text("")
-    assert numba.config.CACHE_DIR == os.environ["NUMBA_CACHE_DIR"]
+    assert os.environ["NUMBA_CACHE_DIR"] == numba.config.CACHE_DIR
     monkeypatch.delenv("NUMBA_CACHE_DIR")
     monkeypatch.undo()
     before = os.environ.get("NUMBA_CACHE_DIR")
