@@ -18,6 +18,7 @@ UNITS = {
     "agents.benchmark.__main__": ["threads"],
     "envs.record": ["HDF5", "grids"],
     "perception.visualize.__main__": ["out"],
+    "tests.faults.__main__": ["Trainings to kill", "Disks to fill"],
 }
 
 

@@ -11,7 +11,7 @@ from tests.faults import faults
 from tests.faults.commands import run_train
 
 
-def main(
+def run(
     kills: int = 20,
     damages: int = 60,
     disks: int = 8,
@@ -38,5 +38,10 @@ def main(
                 print("\n".join(f"{count:5d} {what}" for what, count in counts.items()), flush=True)
 
 
+def main() -> None:
+    """Entry point of ``python -m tests.faults``."""
+    tyro.cli(run, prog="python -m tests.faults")
+
+
 if __name__ == "__main__":
-    tyro.cli(main, prog="python -m tests.faults")
+    main()
