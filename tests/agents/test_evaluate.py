@@ -9,6 +9,7 @@ import imageio_ffmpeg
 import mujoco
 import numpy as np
 import pytest
+import torch
 
 import assets
 from agents import runs
@@ -45,6 +46,16 @@ def test_json_is_alone_on_standard_output(capsys):
     assert {"success_rate", "interval", "mean_steps", "episodes"} <= result.keys()
     assert result["episodes"] == len(result["steps"]) == 3
     assert result["interval"][0] < result["success_rate"] <= 1
+
+
+def test_as_many_threads_as_in_training(capsys):
+    """Other numbers round sums otherwise, and contacts make other episodes of that."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(before + 1)
+    main([str(shipped("state")), "--episodes", "1"])
+    found = torch.get_num_threads()
+    torch.set_num_threads(before)
+    assert found == 1
 
 
 def test_states_are_evaluated_without_a_renderer(monkeypatch, capsys):
