@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> None:
     check(config)
     with contextlib.redirect_stdout(sys.stderr) if config.json else contextlib.nullcontext():
         policy, trained = runs.load_policy(config.run)
-        torch.set_num_threads(trained.threads)  # sums in another order are rounded otherwise, and contacts amplify it
+        torch.set_num_threads(trained.threads)
         if config.video is not None:  # first, so that a file which cannot be written does not cost the evaluation
             film(policy, trained, config.video, config.video_episodes, config.seed)
         with contextlib.closing(make_env(trained)) as env:

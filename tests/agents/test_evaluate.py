@@ -1,6 +1,7 @@
 """The command that evaluates: numbers, JSON and videos."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -9,7 +10,6 @@ import imageio_ffmpeg
 import mujoco
 import numpy as np
 import pytest
-import torch
 
 import assets
 from agents import runs
@@ -48,14 +48,15 @@ def test_json_is_alone_on_standard_output(capsys):
     assert result["interval"][0] < result["success_rate"] <= 1
 
 
-def test_as_many_threads_as_in_training(capsys):
-    """Other numbers round sums otherwise, and contacts make other episodes of that."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(before + 1)
-    main([str(shipped("state")), "--episodes", "1"])
-    found = torch.get_num_threads()
-    torch.set_num_threads(before)
-    assert found == 1
+def test_episodes_do_not_depend_on_the_number_of_threads():
+    """Sums in another order are rounded otherwise, and contacts make other episodes of that."""
+    command = [sys.executable, "-m", "agents.evaluate", str(shipped("pointcloud")), "--episodes", "2", "--json"]
+    environment = {name: value for name, value in os.environ.items() if "THREADS" not in name}
+    steps = []
+    for threads in ({}, {"OMP_NUM_THREADS": "1"}):
+        done = subprocess.run(command, env=environment | threads, capture_output=True, text=True, check=True)
+        steps.append(json.loads(done.stdout)["steps"])
+    assert steps[0] == steps[1]
 
 
 def test_states_are_evaluated_without_a_renderer(monkeypatch, capsys):
