@@ -22,9 +22,8 @@ def step(optimizer: torch.optim.Optimizer) -> None:
     if steps[0].device != parameters[0].device:
         optimizer.step()
         return
-    torch._foreach_add_(
-        steps, ONE.to(steps[0].device), alpha=1.0
-    )  # a number instead of a tensor takes three times as long
+    # A number in place of the tensor would take three times as long.
+    torch._foreach_add_(steps, ONE.to(steps[0].device), alpha=1.0)
     torch._fused_adam_(
         parameters,
         [p.grad for p in parameters],
