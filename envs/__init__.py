@@ -4,6 +4,9 @@ import logging
 import os
 import sys
 
+# Read when NumPy and SciPy are loaded. With more threads BLAS rounds otherwise, and contacts make other episodes of it.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import gymnasium as gym
 
 # MuJoCo reads this when it is imported, and would otherwise ask for a display.

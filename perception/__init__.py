@@ -6,6 +6,8 @@ Names are imported on first use, so that `import perception` needs neither Open3
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import envs  # noqa: F401 (first: it limits the threads of BLAS before NumPy is loaded)
+
 if TYPE_CHECKING:
     from perception.cameras import Intrinsics, camera_to_world, intrinsics
     from perception.observation import PointCloudObservation
