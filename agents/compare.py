@@ -3,8 +3,10 @@
 import itertools
 import json
 import os
+import shlex
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -14,11 +16,12 @@ import tyro
 
 from agents import runs
 from agents.config import METHODS, Observation, TrainConfig, run_name
-from agents.errors import one_line_errors
 from agents.files import write_bytes
 from agents.plots import draw_curves
 from agents.runlog import PROGRESS, read_progress
+from envs.errors import one_line_errors
 
+SECONDS_BETWEEN_LOOKS = 0.2  # at the running trainings
 Group = tuple[Observation, str]  # observation, method
 
 
@@ -33,9 +36,11 @@ class CompareConfig:
     seeds: int = 3
     """Seeds 0 … N − 1 of each."""
     grids: Literal[1, 2, 3] = 1
+    """Active reset grids, with one demonstration each."""
     steps: int = 40_000
     """Environment steps of each run."""
     preset: Literal["default", "fast", "paper"] = "default"
+    """Settings of each run."""
     runs: Path = Path("runs")
     """Where runs are looked for, and written if missing."""
     out: Path = Path("comparison")
@@ -87,7 +92,11 @@ def _directory(config: CompareConfig, group: Group, seed: int) -> Path:
 
 
 def _run_missing(config: CompareConfig, directories: dict[Group, list[Path]]) -> None:
-    """Start or resume every run that is not finished, `parallel` at a time."""
+    """Start or resume every run that is not finished, `parallel` at a time; one that fails does not stop the others.
+
+    Raises:
+        ValueError: Runs failed; names their commands, after the others are finished.
+    """
     waiting = [
         _command(config, group, seed, directory)
         for group, found in directories.items()
@@ -95,17 +104,26 @@ def _run_missing(config: CompareConfig, directories: dict[Group, list[Path]]) ->
         if not _is_finished(directory, config.steps)
     ]
     running: list[tuple[list[str], subprocess.Popen]] = []
+    failed: list[str] = []
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    while waiting or running:
-        while waiting and len(running) < config.parallel:
-            command = waiting.pop(0)
-            print("running", " ".join(command[1:]), flush=True)
-            running.append((command, subprocess.Popen(command, env=environment)))
-        command, process = running.pop(0)
-        if process.wait() != 0:
-            for _, other in running:
-                other.terminate()
-            raise ValueError(f"failed with status {process.returncode}: {' '.join(command[1:])}")
+    try:
+        while waiting or running:
+            while waiting and len(running) < config.parallel:
+                command = waiting.pop(0)
+                print("running", shlex.join(command[1:]), flush=True)
+                running.append((command, subprocess.Popen(command, env=environment)))
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+            for command, process in [entry for entry in running if entry[1].poll() is not None]:
+                running.remove((command, process))
+                if process.returncode != 0:
+                    failed.append(f"{shlex.join(command[1:])} (status {process.returncode})")
+                    print("failed", failed[-1], file=sys.stderr)
+    except KeyboardInterrupt:  # which the runs have got too, and write their checkpoints
+        for _, process in running:
+            process.wait()
+        raise
+    if failed:
+        raise ValueError(f"{len(failed)} runs failed, the same command tries them again: {'; '.join(failed)}")
 
 
 def _is_finished(directory: Path, steps: int) -> bool:

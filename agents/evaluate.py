@@ -14,8 +14,8 @@ import tyro
 from agents import runs
 from agents.build import make_env
 from agents.config import TrainConfig
-from agents.errors import one_line_errors
 from agents.evaluation import evaluate
+from envs.errors import one_line_errors
 
 VIDEOS: dict[str, dict[str, Any]] = {".mp4": {"fps": 20}, ".gif": {"duration": 50, "loop": 0}}  # real time
 EVALUATE_SEED = 3_000_000  # fresh starts: neither those of training, of its evaluations nor of its result

@@ -17,7 +17,6 @@ from agents.calibration import Calibration, calibrate, plot_calibration
 from agents.callbacks import Checkpoint
 from agents.checkpoint import list_checkpoints, load_checkpoint, newest_intact, set_aside
 from agents.config import Observation
-from agents.errors import one_line_errors
 from agents.evaluation import evaluate
 from agents.features import EncoderExtractor, SharedEncoderPolicy
 from agents.files import write_bytes
@@ -26,6 +25,7 @@ from agents.hardware import resolve_device
 from agents.hindsight import HindsightReplayBuffer
 from agents.lock import locked
 from agents.sac import SAC
+from envs.errors import one_line_errors
 from shaping.goals import make_goals
 from shaping.value import ValueEstimator
 

@@ -17,7 +17,6 @@ from agents.callbacks import Checkpoint, Evaluate, GoodEnough, Progress
 from agents.checkpoint import load_checkpoint, newest_intact, set_aside, step_of
 from agents.config import PRESETS, TrainConfig, check, run_name
 from agents.config_json import Settings, to_json
-from agents.errors import one_line_errors
 from agents.evaluation import EVALUATION_SEED, evaluate
 from agents.files import remove_partial, write_bytes, write_tensors
 from agents.finite import FiniteEnv, reporting
@@ -25,6 +24,7 @@ from agents.lock import locked
 from agents.memory import check_memory, describe_memory, release_memory
 from agents.runlog import RunLogger
 from agents.sac import SAC
+from envs.errors import one_line_errors
 from shaping.goals import make_goals
 
 FINAL_SEED = 2 * EVALUATION_SEED  # fresh starts: not those by which the best policy was chosen
@@ -60,9 +60,7 @@ def train(config: TrainConfig) -> dict[str, Any]:
                 seconds = _learn(model, evaluation_env, config, directory, beside, logger)
                 result = _finish(model, evaluation_env, config, directory, seconds)
         except OSError as error:
-            raise OSError(
-                f"{error}; when that is mended, continue with --resume {shlex.quote(str(directory))}"
-            ) from error
+            raise OSError(f"{error}; the run can be continued with --resume {shlex.quote(str(directory))}") from error
     env.close()
     evaluation_env.close()
     return result

@@ -1,6 +1,5 @@
 """Record demonstrations of the hand-coded expert: ``python -m envs.record --out demonstrations.hdf5``."""
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -11,6 +10,7 @@ import tyro
 from gymnasium.utils import seeding
 
 from envs.demonstrations import Trajectory, save_demonstrations
+from envs.errors import one_line_errors
 from envs.expert import Expert
 from envs.make import SUCCESS_SPEEDS, make_push
 
@@ -116,12 +116,10 @@ def record(
     print(f"wrote {len(trajectories)} {what}{'s'[: len(trajectories) > 1]} of {', '.join(obs)} to {out}")
 
 
+@one_line_errors
 def main() -> None:
     """Run the command line; bad input ends it with one line."""
-    try:
-        tyro.cli(record, prog="python -m envs.record")
-    except (ValueError, OSError, ImportError) as error:
-        sys.exit(f"envs.record: {error}")
+    tyro.cli(record, prog="python -m envs.record")
 
 
 if __name__ == "__main__":

@@ -41,3 +41,13 @@ def test_nothing_is_said_at_exit(name, tmp_path):
     assert done.returncode == (2 if name == "bad input" or untrained else 0), said
     for word in ("Exception ignored", "Traceback", "Warning", "leaked"):
         assert word not in said, said
+
+
+@pytest.mark.parametrize("module", ["envs.record", "perception.visualize", "agents.train"])
+def test_a_reader_may_stop_early(module):
+    """As ``--help | head -1`` does."""
+    command = [sys.executable, "-m", module, "--help"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        process.stdout.close()
+        said = process.stderr.read()
+    assert said == "" and process.returncode == 141

@@ -10,7 +10,7 @@ from typing import Any
 import tyro
 
 from agents.config import PAPER
-from agents.errors import one_line_errors
+from envs.errors import one_line_errors
 
 
 @dataclass(frozen=True)

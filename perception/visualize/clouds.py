@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from envs.graphics import GraphicsError
 from perception.point_cloud import open3d
 
 
@@ -28,10 +29,10 @@ def check_display() -> None:
     """Raise unless a window can be opened.
 
     Raises:
-        RuntimeError: There is no display.
+        GraphicsError: There is no display.
     """
     if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        raise RuntimeError(
+        raise GraphicsError(
             "--window needs a display (DISPLAY is not set); leave it out, the .ply files are written without it"
         )
 
@@ -44,13 +45,13 @@ def show_clouds(
     """Show sampled points, in pink, within the scene's cloud, until the window is closed.
 
     Raises:
-        RuntimeError: The window does not open.
+        GraphicsError: The window does not open.
         ImportError: Open3D is missing.
     """
     o3d = open3d()
     window = o3d.visualization.Visualizer()
     if not window.create_window("perception.visualize"):
-        raise RuntimeError(
+        raise GraphicsError(
             "Open3D cannot open a window on this display; leave --window out, the .ply files are written"
         )
     window.add_geometry(_cloud(surroundings, colors))

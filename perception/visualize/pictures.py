@@ -34,7 +34,7 @@ def visualize(config: VisualizeConfig) -> list[Path]:
         FileNotFoundError: A file is missing.
         FileExistsError: A picture is there already.
         ValueError: Names or files that do not fit together.
-        RuntimeError: OpenGL or, for a window, a display is missing.
+        GraphicsError: OpenGL or, for a window, a display is missing.
     """
     torch.set_num_threads(1)  # small batches: more threads only disturb each other
     if config.window:

@@ -123,7 +123,7 @@ class Scene:
         """See the current state, the last one that `env` observed.
 
         Raises:
-            RuntimeError: OpenGL is missing.
+            GraphicsError: OpenGL is missing.
         """
         depth, _ = self._everything[camera].render(self.base.data)
         renderer = self._puck[camera]

@@ -3,10 +3,12 @@
 import csv
 import json
 import subprocess
+import sys
 
 import numpy as np
 import pytest
 
+from agents import compare
 from agents.compare import main
 from agents.config import TrainConfig
 from agents.config_json import to_json
@@ -86,5 +88,26 @@ class Failing:
     def __init__(self, command, env):
         pass
 
-    def wait(self):
+    def poll(self):
         return self.returncode
+
+
+def test_a_run_that_fails_does_not_stop_the_others(tmp_path, monkeypatch, capsys):
+    """The trainings are short processes that succeed and fail."""
+    directories = [tmp_path / "runs" / f"push-slot-1-state-buffer-seed{seed}" for seed in range(3)]
+
+    def command(config, group, seed, directory):
+        return [
+            sys.executable,
+            "-c",
+            "raise SystemExit(3)" if seed == 0 else f"open({str(tmp_path / str(seed))!r}, 'w')",
+        ]
+
+    monkeypatch.setattr(compare, "_command", command)
+    arguments = ["--obs", "state", "--method", "buffer", "--parallel", "2"]
+    with pytest.raises(SystemExit):
+        main([*arguments, "--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "out")])
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("error: 1 runs failed") and "raise SystemExit(3)" in last and "(status 3)" in last
+    assert (tmp_path / "1").exists() and (tmp_path / "2").exists()
+    assert not (tmp_path / "out").exists() and not any(d.exists() for d in directories)

@@ -52,19 +52,21 @@ def test_records_clouds_without_actions(tmp_path, monkeypatch):
         (["--task", "push-sloth"], "unknown task 'push-sloth'; known tasks: push-slot, push-plane"),
     ],
 )
-def test_bad_input_ends_in_one_line(tmp_path, monkeypatch, arguments, message):
+def test_bad_input_ends_in_one_line(tmp_path, monkeypatch, capsys, arguments, message):
     out = tmp_path / "a.hdf5"
     with pytest.raises(SystemExit) as caught:
         run(monkeypatch, *arguments, "--out", out)
-    assert message in caught.value.code and "\n" not in caught.value.code
+    error = capsys.readouterr().err
+    assert caught.value.code == 2 and message in error and error.count("\n") == 1
     assert not out.exists()
 
 
-def test_overwrites_only_when_told(tmp_path, monkeypatch):
+def test_overwrites_only_when_told(tmp_path, monkeypatch, capsys):
     out = tmp_path / "a.hdf5"
     out.write_text("precious")
-    with pytest.raises(SystemExit, match="--overwrite"):
+    with pytest.raises(SystemExit):
         run(monkeypatch, "--out", out)
+    assert "--overwrite" in capsys.readouterr().err
     assert out.read_text() == "precious"
     run(monkeypatch, "--out", out, "--overwrite")
     assert len(load_demonstrations(out)) == 1
@@ -81,5 +83,5 @@ def test_needs_neither_graphics_nor_open3d(tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     refused = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
-    assert refused.returncode == 1 and refused.stdout == ""
+    assert refused.returncode == 2 and refused.stdout == ""
     assert len(refused.stderr.splitlines()) == 1 and "a.hdf5" in refused.stderr

@@ -8,15 +8,26 @@ from typing import Any
 
 
 def one_line_errors(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Turn errors that a user can mend into one line on standard error and exit status 2, Ctrl-C into status 130."""
+    """Let a command end as shells expect.
+
+    Errors that a user can mend are one line on standard error and exit status 2, Ctrl-C is status 130, and a reader
+    that has seen enough, as `head` has, status 141 without a word.
+    """
 
     @functools.wraps(command)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         try:
             result = command(*args, **kwargs)
             sys.stdout.flush()
+        except SystemExit as end:  # --help leaves this way
+            if _silenced_output():
+                raise SystemExit(141) from None
+            raise end
+        except BrokenPipeError:
+            _silenced_output()
+            raise SystemExit(141) from None
         except (ValueError, OSError, ImportError, MemoryError) as error:
-            _silence_output()
+            _silenced_output()
             reason = str(error) or "not enough memory" if isinstance(error, MemoryError) else str(error)
             print(f"error: {' '.join(reason.split())}", file=sys.stderr)
             raise SystemExit(2) from error
@@ -28,9 +39,11 @@ def one_line_errors(command: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def _silence_output() -> None:
+def _silenced_output() -> bool:
     """If standard output takes nothing more (full disk, closed pipe), spare the reader what Python says at exit."""
     try:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return True
+    return False
