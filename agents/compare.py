@@ -32,7 +32,7 @@ class CompareConfig:
     obs: tuple[Observation, ...] = ("state", "pointcloud")
     """Observations to compare."""
     method: tuple[str, ...] = ("buffer+potential+annealing",)
-    """Rows of the paper's table."""
+    """Rows of the paper's table, as agents.train names them."""
     seeds: int = 3
     """Seeds 0 … N − 1 of each."""
     grids: Literal[1, 2, 3] = 1

@@ -49,7 +49,9 @@ class LearnerConfig:
     """SAC."""
 
     learning_rate: float = 3e-4
+    """Of Adam, for actor, critics and temperature."""
     batch_size: int = 256
+    """Transitions per update."""
     gradient_steps: int = 2
     """Updates per environment step."""
     buffer_size: int = 1_000_000
@@ -57,6 +59,7 @@ class LearnerConfig:
     learning_starts: int = 1000
     """Environment steps before the first update."""
     gamma: float = 0.99
+    """Discount per environment step."""
     annealing_steps: int = 10_000
     """Environment steps over which the learner's discount rises from 0 to gamma, for methods with annealing."""
     ent_coef: str = "auto_0.005"
@@ -66,6 +69,7 @@ class LearnerConfig:
     target_bounds: tuple[float, float] = (-2.0, 1.0)
     """Range of the critic's targets."""
     reward_scale: float = 1.0
+    """Factor on the reward that is learnt from, shaping included."""
     demonstration_share: float = 0.1
     """Share of demonstrated transitions in each batch, for methods with the buffer."""
     guided_share: float = 0.5
@@ -100,10 +104,12 @@ class TrainConfig:
     obs: Observation = "state"
     """Observation of the agent: puck state (8 numbers) or 20 points of rendered depth."""
     task: Task = "push-slot"
+    """Push the puck into the U-shaped slot."""
     grids: Literal[1, 2, 3] = 1
     """Active reset grids, with one demonstration each."""
     method: str = "buffer+potential+annealing"
-    """A row of the paper's table."""
+    """A row of the paper's table: buffer+potential+annealing, buffer+potential, potential+annealing, potential, buffer
+    or sparse."""
     encoder: str | None = None
     """Registered encoder; default: "state" for states, "pointnet" for clouds."""
     estimator: Path | None = None
@@ -111,6 +117,7 @@ class TrainConfig:
     demonstrations: Path | None = None
     """HDF5 file; default: the shipped one for the number of grids."""
     seed: int = 0
+    """Of weights, exploration and starts."""
     steps: int = 40_000
     """Environment steps."""
     out: Path | None = None

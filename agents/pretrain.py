@@ -35,11 +35,17 @@ class GoalLearnerConfig:
     """SAC with hindsight goals; the values that made Ṽ_g count steps."""
 
     learning_rate: float = 3e-4
+    """Of Adam, for actor, critics and temperature."""
     batch_size: int = 256
+    """Transitions per update."""
     gradient_steps: int = 1
+    """Updates per environment step."""
     learning_starts: int = 1000
+    """Environment steps before the first update."""
     gamma: float = 0.99
+    """Discount per environment step."""
     ent_coef: str = "auto_0.02"
+    """Temperature; "auto_X" adapts it from X."""
     relabelled: float = 0.8
     """Share of hindsight goals."""
     nearby: float | None = None
@@ -69,6 +75,7 @@ class PretrainConfig:
     resume: bool = False
     """Continue from the last checkpoint; of the configuration only --steps may change."""
     seed: int = 0
+    """Of weights, exploration and starts."""
     device: str = "auto"
     """cpu, cuda or auto: CUDA where there is one."""
     episodes: int = 200

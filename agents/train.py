@@ -132,7 +132,7 @@ def _learn(
         return progress.seconds
     (directory / runs.RESULT).unlink(missing_ok=True)  # that of fewer steps
     try:
-        with checkpoint.holding_signals():
+        with checkpoint.holding_signals(), closing(progress):
             callbacks = CallbackList([evaluation, checkpoint, progress])
             model.learn(remaining, callbacks, log_interval=10, reset_num_timesteps=False)
     except GoodEnough:
@@ -140,8 +140,6 @@ def _learn(
     except KeyboardInterrupt:
         print(f"stopped at step {model.num_timesteps}; continue with --resume {shlex.quote(str(directory))}")
         raise SystemExit(130) from None
-    finally:
-        progress.close()
     model.dump_logs()
     return progress.seconds
 

@@ -206,7 +206,8 @@ def _explain(error: Exception) -> str:
     backend = _backend()
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     library = LIBRARIES.get(backend, "an OpenGL library")
+    others = " or ".join(name for name in ("egl", "osmesa") if name != backend)
     return (
         f"drawing by OpenGL needs {library}; it fails with MUJOCO_GL={backend} ({reason}): "
-        "install it, or set MUJOCO_GL to egl or osmesa"
+        f"install it, or set MUJOCO_GL to {others}"
     )
