@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import h5py
+import numpy as np
 import pytest
 
 from envs import record as module
@@ -85,3 +86,15 @@ def test_needs_neither_graphics_nor_open3d(tmp_path):
     refused = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
     assert refused.returncode == 2 and refused.stdout == ""
     assert len(refused.stderr.splitlines()) == 1 and "a.hdf5" in refused.stderr
+
+
+def test_demonstrations_do_not_depend_on_the_number_of_threads(tmp_path):
+    """More BLAS threads round otherwise, and contacts turn that into centimetres."""
+    environment = {name: value for name, value in os.environ.items() if "THREADS" not in name}
+    recorded = []
+    for name, threads in (("many", {}), ("one", {"OMP_NUM_THREADS": "1"})):
+        out = tmp_path / f"{name}.hdf5"
+        command = [sys.executable, "-m", "envs.record", "--out", out]
+        subprocess.run(command, cwd=ROOT, env=environment | threads, check=True, timeout=300)
+        recorded.append(load_demonstrations(out)[0])
+    np.testing.assert_array_equal(recorded[0].observations["state"], recorded[1].observations["state"])
