@@ -95,35 +95,35 @@ def _run_missing(config: CompareConfig, directories: dict[Group, list[Path]]) ->
     """Start or resume every run that is not finished, `parallel` at a time; one that fails does not stop the others.
 
     Raises:
-        ValueError: Runs failed; names their commands, after the others are finished.
+        ValueError: Runs failed; names their directories, after the others are finished.
     """
     waiting = [
-        _command(config, group, seed, directory)
+        (directory, _command(config, group, seed, directory))
         for group, found in directories.items()
         for seed, directory in enumerate(found)
         if not _is_finished(directory, config.steps)
     ]
-    running: list[tuple[list[str], subprocess.Popen]] = []
+    running: list[tuple[Path, subprocess.Popen]] = []
     failed: list[str] = []
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     try:
         while waiting or running:
             while waiting and len(running) < config.parallel:
-                command = waiting.pop(0)
+                directory, command = waiting.pop(0)
                 print("running", shlex.join(command[1:]), flush=True)
-                running.append((command, subprocess.Popen(command, env=environment)))
+                running.append((directory, subprocess.Popen(command, env=environment)))
             time.sleep(SECONDS_BETWEEN_LOOKS)
-            for command, process in [entry for entry in running if entry[1].poll() is not None]:
-                running.remove((command, process))
+            for directory, process in [entry for entry in running if entry[1].poll() is not None]:
+                running.remove((directory, process))
                 if process.returncode != 0:
-                    failed.append(f"{shlex.join(command[1:])} (status {process.returncode})")
-                    print("failed", failed[-1], file=sys.stderr)
+                    failed.append(str(directory))
+                    print(f"failed with status {process.returncode}: {directory}", file=sys.stderr)
     except KeyboardInterrupt:  # which the runs have got too, and write their checkpoints
         for _, process in running:
             process.wait()
         raise
     if failed:
-        raise ValueError(f"{len(failed)} runs failed, the same command tries them again: {'; '.join(failed)}")
+        raise ValueError(f"{', '.join(failed)} failed; the same command tries again what is missing")
 
 
 def _is_finished(directory: Path, steps: int) -> bool:

@@ -107,7 +107,8 @@ def test_a_run_that_fails_does_not_stop_the_others(tmp_path, monkeypatch, capsys
     arguments = ["--obs", "state", "--method", "buffer", "--parallel", "2"]
     with pytest.raises(SystemExit):
         main([*arguments, "--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "out")])
-    last = capsys.readouterr().err.splitlines()[-1]
-    assert last.startswith("error: 1 runs failed") and "raise SystemExit(3)" in last and "(status 3)" in last
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == f"failed with status 3: {directories[0]}"
+    assert said[1].startswith(f"error: {directories[0]} failed; ") and len(said) == 2
     assert (tmp_path / "1").exists() and (tmp_path / "2").exists()
     assert not (tmp_path / "out").exists() and not any(d.exists() for d in directories)
