@@ -92,7 +92,7 @@ class FiniteEnv(gym.Wrapper):
         """Step the environment.
 
         Raises:
-            NotFiniteError: Action, observation or reward are not finite.
+            NotFiniteError: Action, observation or reward are not finite, or the simulation became unstable.
         """
         before = self.transition
         self.transition = transition = {
@@ -104,7 +104,10 @@ class FiniteEnv(gym.Wrapper):
             "action": action,
         }
         self._check("action")
-        observation, reward, terminated, truncated, info = self.env.step(action)
+        try:
+            observation, reward, terminated, truncated, info = self.env.step(action)
+        except FloatingPointError as error:
+            raise NotFiniteError(str(error), transition) from error
         transition |= {"next_observation": observation, "reward": reward}
         self._check("next_observation", "reward")
         return observation, reward, terminated, truncated, info

@@ -21,6 +21,8 @@ HOLD_RANGE = 0.01  # [m]
 KP = 300.0  # [1/s²]
 DAMPING_RATIO = 1.0
 NULLSPACE_KP = 10.0  # robosuite's gain towards the initial joint positions [1/s²]
+# MuJoCo's warnings of numbers in position, velocity, acceleration or control that are not finite, or huge
+UNSTABLE = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_BADCTRL) + 1)
 
 
 def osc_config() -> dict[str, Any]:
@@ -94,7 +96,21 @@ class LeanController:
         Args:
             data: State of the model, advanced by `substeps` physics steps.
             action: Displacement Δs_E, shape (2,), clipped to [−1, 1], in units of ``MAX_DISPLACEMENT``.
+
+        Raises:
+            FloatingPointError: The simulation became unstable. MuJoCo alone would go on from its default state.
         """
+        try:
+            self._step(data, action)
+        except np.linalg.LinAlgError:
+            if not data.warning.number[UNSTABLE].any():
+                raise
+        bad = data.warning.number[UNSTABLE]
+        if bad.any():
+            joint = data.warning.lastinfo[UNSTABLE][bad.argmax()]
+            raise FloatingPointError(f"the simulation became unstable (degree of freedom {joint})")
+
+    def _step(self, data: mujoco.MjData, action: np.ndarray) -> None:
         model, site, jacobian, mass = self.model, self.site, self.jacobian, self.mass
         translational, rotational = jacobian[:3], jacobian[3:]
         position, matrix = data.site_xpos[site], data.site_xmat[site]

@@ -26,7 +26,7 @@ def one_line_errors(command: Callable[..., Any]) -> Callable[..., Any]:
         except BrokenPipeError:
             _silenced_output()
             raise SystemExit(141) from None
-        except (ValueError, OSError, ImportError, MemoryError) as error:
+        except (ValueError, OSError, ImportError, MemoryError, FloatingPointError) as error:
             _silenced_output()
             reason = str(error) or "not enough memory" if isinstance(error, MemoryError) else str(error)
             print(f"error: {' '.join(reason.split())}", file=sys.stderr)

@@ -140,8 +140,17 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
                 frame [m, m/s], in place of what would be drawn.
 
         Raises:
-            ValueError: Unknown option, or one that is no finite position on the table and within the arm's reach.
+            ValueError: Unknown option, or one that is no finite position on the table and within the arm's reach;
+                nothing has changed.
         """
+        before = self.get_state()
+        try:
+            return self._reset(seed, options)
+        except ValueError:
+            self.set_state(before)
+            raise
+
+    def _reset(self, seed: int | None, options: dict[str, Any] | None) -> tuple[np.ndarray, dict[str, Any]]:
         super().reset(seed=seed)
         options = dict(options or {})
         unknown = set(options) - {"grid", "puck", "end_effector", "goal"}
@@ -165,6 +174,7 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
 
         Raises:
             ValueError: The action is not finite or has another shape.
+            FloatingPointError: The simulation became unstable.
         """
         self._controller.step(self.data, checked("action", action, 2))
         # Kinematics of the new state: positions from qpos, the tip's velocity through its Jacobian.
@@ -197,6 +207,7 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Continue from what `get_state` returned, bit by bit."""
+        self.data.warning.number[:] = 0
         mujoco.mj_setState(self.model, self.data, np.array(state["physics"]), mujoco.mjtState.mjSTATE_INTEGRATION)
         mujoco.mj_kinematics(self.model, self.data)
         mujoco.mj_comPos(self.model, self.data)

@@ -32,6 +32,8 @@ class Broken(gym.Wrapper):
 
     def step(self, action):
         self.steps += 1
+        if self.steps == 40 and self.quantity == "physics":
+            self.unwrapped.data.qvel[2] = np.nan
         observation, reward, terminated, truncated, info = self.env.step(action)
         if self.steps == 40 and self.quantity == "observation":
             observation[5] = np.inf
@@ -92,6 +94,7 @@ def assert_checkpoint_is_clean(config):
         ("observation", "next observation is inf at index [5] in step 40, episode 1 of the training"),
         ("reward", "reward is nan in step 40, episode 1 of the training"),
         ("reset", "observation is nan at index [2] in step 40, episode 2 of the training"),
+        ("physics", "unstable (degree of freedom 2) in step 40, episode 1 of the training"),
     ],
 )
 def test_a_fault_of_the_environment(config, quantity, message, monkeypatch, capsys):
