@@ -37,7 +37,7 @@ class Following:
         else:
             place = self._free_place()
         if self.place[row]:
-            self.free.append(self.place[row])
+            self.free.append(int(self.place[row]))
         self.place[row] = place
         self.kept[place] = values
 

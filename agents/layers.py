@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 _linear: Any = F.linear  # its `out` is not in its signature
@@ -37,7 +37,7 @@ class Layer:
     """y = x Wᵀ + b or max(x Wᵀ + b, 0), keeping x for the backward pass. Parameters and gradients stay float32.
 
     Args:
-        linear: Holds the parameters.
+        linear: PyTorch's or torch-geometric's layer, which holds the parameters.
         rows: Rows of x.
         name: Networks of one name overwrite each other's y.
         index: Of the layer in its network.
@@ -49,7 +49,7 @@ class Layer:
 
     def __init__(
         self,
-        linear: nn.Linear,
+        linear: Any,
         rows: int,
         name: str,
         index: int,

@@ -8,9 +8,10 @@ import re
 import struct
 import termios
 
+import gymnasium as gym
 import pytest
 
-from agents.callbacks import Progress
+from agents.callbacks import Evaluate, Progress
 from agents.runlog import read_progress
 from agents.train import train
 
@@ -61,6 +62,6 @@ def test_a_short_run_logs_a_row_without_any_evaluation_in_it(config):
     assert rows[-1]["step"] == 2000 and {"rollout/ep_rew_mean", "eval/success_rate"} <= rows[-1].keys()
 
 
-def test_without_a_step_nothing_is_shown(capsys):
-    Progress(10, None).close()
+def test_without_a_step_nothing_is_shown(tmp_path, capsys):
+    Progress(10, Evaluate(gym.make("PushSlot-v0"), 5, 1, tmp_path)).close()
     assert capsys.readouterr().out == ""
