@@ -7,7 +7,7 @@ import shlex
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,7 +15,8 @@ import numpy as np
 import tyro
 
 from agents import runs
-from agents.config import METHODS, Observation, TrainConfig, run_name
+from agents.config import METHODS, PRESETS, Observation, TrainConfig, run_name
+from agents.config_json import Settings
 from agents.files import write_bytes
 from agents.plots import draw_curves
 from agents.runlog import PROGRESS, read_progress
@@ -42,7 +43,7 @@ class CompareConfig:
     preset: Literal["default", "fast", "paper"] = "default"
     """Settings of each run."""
     runs: Path = Path("runs")
-    """Where runs are looked for, and written if missing."""
+    """Where runs are looked for, and written if missing; the report names those that have other settings."""
     out: Path = Path("comparison")
     """Directory of report.md, results.json and curves.png."""
     parallel: int = 2
@@ -60,18 +61,21 @@ def main(arguments: list[str] | None = None) -> None:
         if getattr(config, name) < 1:
             raise ValueError(f"--{name} is {getattr(config, name)}; it must be at least 1")
     groups: list[Group] = list(itertools.product(config.obs, config.method))
-    directories = {group: [_directory(config, group, seed) for seed in range(config.seeds)] for group in groups}
+    directories = {
+        group: [config.runs / run_name(_training(config, group, seed)) for seed in range(config.seeds)]
+        for group in groups
+    }
     _run_missing(config, directories)
     results = {group: [runs.read_result(d) for d in found] for group, found in directories.items()}
     config.out.mkdir(parents=True, exist_ok=True)
-    table = _table(results)
-    write_bytes(config.out / "report.md", table.encode())
+    report = _table(results) + _other_settings(config, directories)
+    write_bytes(config.out / "report.md", report.encode())
     labelled = {" ".join(group): rows for group, rows in results.items()}
     write_bytes(config.out / "results.json", (json.dumps(labelled, indent=2) + "\n").encode())
     draw_curves(
         {" ".join(g): [read_curve(d) for d in found] for g, found in directories.items()}, config.out / "curves.png"
     )
-    print(table)
+    print(report)
     print(f"wrote {config.out}: curves.png, report.md, results.json")
 
 
@@ -85,10 +89,9 @@ def read_curve(directory: Path) -> tuple[np.ndarray, np.ndarray]:
     return np.array([row["step"] for row in rows]), np.array([row["eval/success_rate"] for row in rows])
 
 
-def _directory(config: CompareConfig, group: Group, seed: int) -> Path:
+def _training(config: CompareConfig, group: Group, seed: int) -> TrainConfig:
     obs, method = group
-    run = TrainConfig(obs=obs, grids=config.grids, method=method, seed=seed, preset=config.preset)
-    return config.runs / run_name(run)
+    return replace(PRESETS[config.preset], obs=obs, grids=config.grids, method=method, seed=seed)
 
 
 def _run_missing(config: CompareConfig, directories: dict[Group, list[Path]]) -> None:
@@ -146,6 +149,18 @@ def _command(config: CompareConfig, group: Group, seed: int, directory: Path) ->
     }
     settings |= {"preset": config.preset, "out": directory}
     return command + [str(word) for name, value in settings.items() for word in (f"--{name}", value)]
+
+
+def _other_settings(config: CompareConfig, directories: dict[Group, list[Path]]) -> str:
+    """Say which runs, found where they are looked for, were trained with settings other than those asked for."""
+    lines = []
+    for group, found in directories.items():
+        for seed, directory in enumerate(found):
+            wanted = Settings(_training(config, group, seed)).get_state()
+            has = Settings(runs.read_config(directory)).get_state()
+            other = [f"{name} {has[name]} ({wanted[name]})" for name in wanted if has[name] != wanted[name]]
+            lines += [f"- {directory}: {', '.join(other)}\n"] * bool(other)
+    return "".join(["\nTrained with other settings than those compared:\n\n", *lines]) if lines else ""
 
 
 def _table(results: dict[Group, list[dict[str, Any]]]) -> str:

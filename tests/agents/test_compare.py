@@ -1,6 +1,7 @@
 """Comparisons reuse finished runs and summarise them."""
 
 import csv
+import dataclasses
 import json
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import pytest
 
 from agents import compare
 from agents.compare import main
-from agents.config import TrainConfig
+from agents.config import LearnerConfig, TrainConfig
 from agents.config_json import to_json
 from agents.plots import quartiles
 
@@ -31,11 +32,12 @@ def test_a_run_that_stopped_early_keeps_its_last_rate():
         quartiles([(np.array([]), np.array([]))])
 
 
-def finished_run(directory, rate):
+def finished_run(directory, rate, **settings):
     directory.mkdir(parents=True)
+    config = dataclasses.replace(TrainConfig(method="buffer", seed=int(directory.name[-1])), **settings)
     result = {"success_rate": rate, "mean_steps": 30.0, "environment_steps": 20, "seconds": 1800.0}
     (directory / "result.json").write_text(json.dumps(result))
-    (directory / "config.json").write_text(to_json(TrainConfig()))
+    (directory / "config.json").write_text(to_json(config))
     with (directory / "progress.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, ["step", "eval/success_rate"])
         writer.writeheader()
@@ -50,7 +52,19 @@ def test_finished_runs_are_reused(tmp_path, capsys):
     report = (tmp_path / "out" / "report.md").read_text()
     assert "75.0 ± 25.0" in report and "| 1.00 |" in report
     assert (tmp_path / "out" / "curves.png").stat().st_size > 1000
-    assert "running" not in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "running" not in printed and "other settings" not in printed
+
+
+def test_a_run_with_other_settings_is_named(tmp_path, capsys):
+    directories = [tmp_path / "runs" / f"push-slot-1-state-buffer-seed{seed}" for seed in range(2)]
+    finished_run(directories[0], 1.0)
+    finished_run(directories[1], 1.0, learner=LearnerConfig(gamma=0.9), threads=2, steps=50_000)
+    arguments = ["--obs", "state", "--method", "buffer", "--seeds", "2", "--out", str(tmp_path / "out")]
+    main([*arguments, "--runs", str(tmp_path / "runs")])
+    said = f"other settings than those compared:\n\n- {directories[1]}: threads 2 (1), learner.gamma 0.9 (0.99)\n"
+    assert said in capsys.readouterr().out and said in (tmp_path / "out" / "report.md").read_text()
+    assert str(directories[0]) not in (tmp_path / "out" / "report.md").read_text()
 
 
 def test_unknown_methods_are_listed(capsys):
