@@ -26,6 +26,7 @@ from shaping.potential import Potential
 from shaping.value import ValueEstimator
 
 ENVIRONMENTS = {"push-slot": "PushSlot-v0"}
+SEEN_AT_GOAL = 0.05  # farthest from the goal that the mean of the seen points may be at a success [m]
 DEFAULT_ENCODERS = {"state": "state", "pointcloud": "pointnet"}
 
 
@@ -71,8 +72,11 @@ def load_trajectories(config: TrainConfig) -> list[Trajectory]:
         FileNotFoundError: No such file.
         ValueError: Invalid demonstrations, or without the configured observation.
     """
-    path = config.demonstrations or assets.path(f"demonstrations/{config.task}-{config.grids}.hdf5")
-    return load_demonstrations(path, obs=config.obs)
+    return load_demonstrations(_demonstrations(config), obs=config.obs)
+
+
+def _demonstrations(config: TrainConfig) -> Path:
+    return config.demonstrations or assets.path(f"demonstrations/{config.task}-{config.grids}.hdf5")
 
 
 def make_potential(config: TrainConfig, estimator: ValueEstimator, demonstrations: Sequence[np.ndarray]) -> Potential:
@@ -93,6 +97,7 @@ def make_agent(config: TrainConfig, env: gym.Env) -> SAC:
     pretrained = learner.encoder_training != "scratch" and _has_weights(config)
     estimator = load_estimator(config) if method.potential or pretrained else None
     trajectories = load_trajectories(config) if method.potential or method.buffer else []
+    _refuse_failed(trajectories, config, env)
     warn_if_longer(trajectories, env.get_wrapper_attr("horizon"))
     shown = [t.observations[config.obs] for t in trajectories]
     potential = make_potential(config, estimator, shown) if method.potential and estimator else None
@@ -129,6 +134,7 @@ def make_agent(config: TrainConfig, env: gym.Env) -> SAC:
         seed=config.seed,
         device=device,
     )
+    model.policy.set_training_mode(False)  # features of demonstrations are stored before anything is learned
     buffer: Any = model.replay_buffer
     if pretrained and estimator is not None:
         _start_encoder(model, estimator, config)
@@ -147,6 +153,24 @@ def revision() -> str:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
+
+
+def _refuse_failed(trajectories: list[Trajectory], config: TrainConfig, env: gym.Env) -> None:
+    """Refuse a demonstration that is no success at its end: it would be stored, and valued, as one."""
+    base: Any = env.unwrapped
+    for number, trajectory in enumerate(trajectories):
+        state, cloud = (trajectory.observations.get(name) for name in ("state", "pointcloud"))
+        if state is not None:
+            away, success = state[-1, 4:6], base.goal_reward(state[-1, 4:8], np.zeros(4)) > 0
+        else:
+            assert cloud is not None
+            away = cloud[-1, :, 2:].mean(axis=0)
+            success = np.hypot(*away) < SEEN_AT_GOAL
+        if not success:
+            raise ValueError(
+                f"{_demonstrations(config)}: demo_{number} is no success at its end, {np.hypot(*away):.3f} m from the "
+                "goal; record it until the puck rests in the goal"
+            )
 
 
 def _has_weights(config: TrainConfig) -> bool:
@@ -192,5 +216,6 @@ def _demonstrated(
         assert actions is not None
         for step, action in enumerate(actions):
             last = np.array([step == len(actions) - 1])
-            buffer.add(states[step][None], states[step + 1][None], action[None], last.astype(np.float32), last, [{}])
+            info = {"is_success": last.item()}
+            buffer.add(states[step][None], states[step + 1][None], action[None], last.astype(np.float32), last, [info])
     return buffer

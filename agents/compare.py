@@ -38,8 +38,8 @@ class CompareConfig:
     """Seeds 0 … N − 1 of each."""
     grids: Literal[1, 2, 3] = 1
     """Active reset grids, with one demonstration each."""
-    steps: int = 40_000
-    """Environment steps of each run."""
+    steps: int | None = None
+    """Environment steps of each run; default: the preset's."""
     preset: Literal["default", "fast", "paper"] = "default"
     """Settings of each run."""
     runs: Path = Path("runs")
@@ -54,18 +54,19 @@ class CompareConfig:
 def main(arguments: list[str] | None = None) -> None:
     """Entry point of ``python -m agents.compare``."""
     config = tyro.cli(CompareConfig, args=arguments, prog="python -m agents.compare")
+    steps = PRESETS[config.preset].steps if config.steps is None else config.steps
     unknown = [m for m in config.method if m not in METHODS]
     if unknown:
         raise ValueError(f"unknown methods {', '.join(unknown)}; known methods: {', '.join(METHODS)}")
-    for name in ("seeds", "steps", "parallel"):
-        if getattr(config, name) < 1:
-            raise ValueError(f"--{name} is {getattr(config, name)}; it must be at least 1")
+    for name, value in (("seeds", config.seeds), ("steps", steps), ("parallel", config.parallel)):
+        if value < 1:
+            raise ValueError(f"--{name} is {value}; it must be at least 1")
     groups: list[Group] = list(itertools.product(config.obs, config.method))
     directories = {
         group: [config.runs / run_name(_training(config, group, seed)) for seed in range(config.seeds)]
         for group in groups
     }
-    _run_missing(config, directories)
+    _run_missing(config, steps, directories)
     results = {group: [runs.read_result(d) for d in found] for group, found in directories.items()}
     config.out.mkdir(parents=True, exist_ok=True)
     report = _table(results) + _other_settings(config, directories)
@@ -94,17 +95,17 @@ def _training(config: CompareConfig, group: Group, seed: int) -> TrainConfig:
     return replace(PRESETS[config.preset], obs=obs, grids=config.grids, method=method, seed=seed)
 
 
-def _run_missing(config: CompareConfig, directories: dict[Group, list[Path]]) -> None:
+def _run_missing(config: CompareConfig, steps: int, directories: dict[Group, list[Path]]) -> None:
     """Start or resume every run that is not finished, `parallel` at a time; one that fails does not stop the others.
 
     Raises:
         ValueError: Runs failed; names their directories, after the others are finished.
     """
     waiting = [
-        (directory, _command(config, group, seed, directory))
+        (directory, _command(config, steps, group, seed, directory))
         for group, found in directories.items()
         for seed, directory in enumerate(found)
-        if not _is_finished(directory, config.steps)
+        if not _is_finished(directory, steps)
     ]
     running: list[tuple[Path, subprocess.Popen]] = []
     failed: list[str] = []
@@ -134,10 +135,10 @@ def _is_finished(directory: Path, steps: int) -> bool:
     return (directory / runs.RESULT).is_file() and runs.read_config(directory).steps >= steps
 
 
-def _command(config: CompareConfig, group: Group, seed: int, directory: Path) -> list[str]:
+def _command(config: CompareConfig, steps: int, group: Group, seed: int, directory: Path) -> list[str]:
     command = [sys.executable, "-m", "agents.train"]
     if (directory / runs.CONFIG).is_file():
-        steps = max(config.steps, runs.read_config(directory).steps)
+        steps = max(steps, runs.read_config(directory).steps)
         return [*command, "--resume", str(directory), "--steps", str(steps)]
     obs, method = group
     settings: dict[str, Any] = {
@@ -145,7 +146,7 @@ def _command(config: CompareConfig, group: Group, seed: int, directory: Path) ->
         "method": method,
         "grids": config.grids,
         "seed": seed,
-        "steps": config.steps,
+        "steps": steps,
     }
     settings |= {"preset": config.preset, "out": directory}
     return command + [str(word) for name, value in settings.items() for word in (f"--{name}", value)]
@@ -172,6 +173,7 @@ def _table(results: dict[Group, list[dict[str, Any]]]) -> str:
     for (obs, method), rows in results.items():
         rate = 100 * np.array([r["success_rate"] for r in rows])
         steps = [r["mean_steps"] for r in rows if r["mean_steps"] is not None]
+        taken = [r["environment_steps"] for r in rows]
         q1, median, q3 = np.percentile(rate, [25, 50, 75])
         cells = [
             obs,
@@ -180,7 +182,7 @@ def _table(results: dict[Group, list[dict[str, Any]]]) -> str:
             f"{rate.mean():.1f} ± {rate.std():.1f}",
             f"{q1:.0f} / {median:.0f} / {q3:.0f}",
             f"{np.mean(steps):.1f}" if steps else "-",
-            max(r["environment_steps"] for r in rows),
+            "–".join(map(str, sorted({min(taken), max(taken)}))),
             f"{sum(r['seconds'] for r in rows) / 3600:.2f}",
         ]
         lines.append(f"| {' | '.join(map(str, cells))} |")

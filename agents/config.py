@@ -1,5 +1,6 @@
 """Configuration of a training: frozen dataclasses, read by tyro, written beside every checkpoint."""
 
+import re
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
@@ -73,7 +74,7 @@ class LearnerConfig:
     demonstration_share: float = 0.1
     """Share of demonstrated transitions in each batch, for methods with the buffer."""
     guided_share: float = 0.5
-    """Share of training episodes in which the prior's goal policy acts, for methods with the potential."""
+    """Share of training steps, drawn at each, in which the prior's goal policy acts, for methods with the potential."""
     guide_noise: float = 0.2
     """Standard deviation of noise on guided actions."""
     net_arch: tuple[int, ...] = (256, 256)
@@ -169,6 +170,7 @@ def run_name(config: TrainConfig) -> str:
     return f"{config.task}-{config.grids}-{config.obs}-{config.method}{preset}-seed{config.seed}"
 
 
+ENT_COEF = re.compile(r"auto|(auto_)?(\d+\.?\d*|\.\d+)(e-?\d+)?")
 # Settings with a range, both ends included; the upper ones are far above any use.
 RANGES: dict[str, tuple[float, float]] = {
     "seed": (0, 2**32 - 1),
@@ -213,6 +215,10 @@ def check(config: TrainConfig) -> None:
                 raise ValueError(f"--{name.replace('_', '-')} is {number}; it must lie in [{low:g}, {high:g}]")
     if len(config.learner.net_arch) > 16:
         raise ValueError(f"--learner.net-arch has {len(config.learner.net_arch)} layers; it may have 16")
+    if not ENT_COEF.fullmatch(config.learner.ent_coef):
+        raise ValueError(
+            f"--learner.ent-coef is {config.learner.ent_coef!r}; give a number, auto, or auto_ and a number"
+        )
     low, high = config.learner.target_bounds
     if low >= high:
         raise ValueError(f"--learner.target-bounds are {low} and {high}; give the lower one first")

@@ -1,4 +1,4 @@
-"""Guided episodes: the prior's goal policy acts, towards the demonstrated state that Φ chose."""
+"""Guided steps: the prior's goal policy acts, towards the demonstrated state that Φ chose."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from shaping.value import ValueEstimator
 
 
 class Guide:
-    """Take over a share of the training episodes with the goal policy learned beside Ṽ_g.
+    """Take over a share of the training steps, drawn at each, with the goal policy learned beside Ṽ_g.
 
     The paper names goal-conditioned controllers for exploration as future work (sec. 5, after Nasiriany et al. 2019).
     Guided transitions enter the buffer like any other; the agent's own policy acts where no demonstration is in range.
@@ -18,46 +18,39 @@ class Guide:
     Args:
         potential: Φ, which chooses the demonstrated state to aim at.
         estimator: Has the goal policy (`act`).
-        share: Share of guided episodes, in [0, 1].
+        share: Share of guided steps, in [0, 1].
         noise: Standard deviation of Gaussian noise on guided actions.
         seed: Seed of the guide's own generator.
     """
 
     def __init__(self, potential: Potential, estimator: ValueEstimator, share: float, noise: float, seed: int) -> None:
         if not 0.0 <= share <= 1.0:
-            raise ValueError(f"the share of guided episodes is {share}; it must lie between 0 and 1")
+            raise ValueError(f"the share of guided steps is {share}; it must lie between 0 and 1")
         self.potential, self.estimator, self.share, self.noise = potential, estimator, share, noise
         self.rng = np.random.default_rng(seed)
-        self.guided = np.zeros(0, bool)
 
     def get_state(self) -> dict[str, Any]:
-        """Random state and guided episodes, as plain data for a checkpoint."""
-        return {"rng": self.rng.bit_generator.state, "guided": self.guided.tolist()}
+        """Random state, as plain data for a checkpoint."""
+        return {"rng": self.rng.bit_generator.state}
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Continue from what `get_state` returned."""
         self.rng.bit_generator.state = state["rng"]
-        self.guided = np.array(state["guided"], bool)
 
     @torch.inference_mode()
-    def __call__(self, observations: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(self, observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Propose actions.
 
         Args:
             observations: Of every environment, shape (envs, ...).
-            starts: Whether an episode starts there, shape (envs,).
 
         Returns:
             Actions (envs, 2) in [−1, 1] and where they apply (envs,).
         """
-        if self.guided.shape != starts.shape:
-            self.guided = np.zeros(starts.shape, bool)
-        fresh = starts.astype(bool)
-        self.guided[fresh] = self.rng.random(int(fresh.sum())) < self.share
-        actions = np.zeros((len(observations), self.estimator.action_dim), np.float32)
-        if not self.guided.any():
-            return actions, self.guided.copy()
+        guided = self.rng.random(len(observations)) < self.share
+        if not guided.any():
+            return np.zeros((len(observations), self.estimator.action_dim), np.float32), guided
         aimed, valid = self.potential.goal(observations)
         actions = self.estimator.act(torch.from_numpy(aimed)).numpy()
         noisy = actions + self.rng.normal(0.0, self.noise, actions.shape)
-        return noisy.clip(-1.0, 1.0).astype(np.float32), self.guided & valid
+        return noisy.clip(-1.0, 1.0).astype(np.float32), guided & valid

@@ -92,7 +92,11 @@ class PretrainConfig:
     @property
     def partial(self) -> Path:
         """Directory of the checkpoints."""
-        return self.file.with_suffix(".partial")
+        return self.beside(".partial")
+
+    def beside(self, suffix: str) -> Path:
+        """What belongs to the estimator file, by its suffix."""
+        return self.file.with_name(self.file.name.removesuffix(".pt") + suffix)
 
     @property
     def goal_speed(self) -> float:
@@ -255,6 +259,7 @@ def to_estimator(model: SAC, config: PretrainConfig) -> ValueEstimator:
     with torch.no_grad():
         policy[-1].weight.copy_(torch.cat([actor.mu.weight, actor.log_std.weight]))
         policy[-1].bias.copy_(torch.cat([actor.mu.bias, actor.log_std.bias]))
+    estimator.encoder.eval()  # as it will be used
     optimizer = torch.optim.Adam(estimator.value.parameters(), lr=1e-3)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, learner.value_steps)
     for _ in range(learner.value_steps):
@@ -278,15 +283,15 @@ def main(arguments: list[str] | None = None) -> None:
     out = config.file
     estimator, report, calibration = pretrain(config)
     estimator.save(out)
-    write_bytes(out.with_suffix(".json"), (json.dumps(report, indent=2) + "\n").encode())
-    plot_calibration(calibration, out.with_suffix(".png"))
+    write_bytes(config.beside(".json"), (json.dumps(report, indent=2) + "\n").encode())
+    plot_calibration(calibration, config.beside(".png"))
     shutil.rmtree(config.partial)
     print(
         f"goal policy succeeds in {calibration.success_rate:.1%} of {config.episodes} episodes; rank correlation of "
         f"value and steps that remain {calibration.rank_correlation:.2f}; largest error against γ^n up to 15 steps "
         f"{calibration.worst_error:.3f}"
     )
-    print(f"wrote {out}, {out.with_suffix('.json').name}, {out.with_suffix('.png').name}")
+    print(f"wrote {out}, {config.beside('.json').name}, {config.beside('.png').name}")
 
 
 if __name__ == "__main__":

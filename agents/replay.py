@@ -102,9 +102,10 @@ class ShapedReplayBuffer(StoredReplayBuffer):
 
     r̄ = scale · [r + γΦ(s′) − Φ(s)]  (paper, eq. reshaped_reward)
 
-    Stored rewards stay those of the task. Demonstrated transitions lie in a part of their own, which takes a fixed
-    share of every batch (paper, "importance sampling buffer"). With a frozen encoder (`store_features`) its output is
-    stored once per transition, so that no update pays for the encoder.
+    Φ(s′) depends on how the step ended as in `shaping.PotentialShaping`: 0 where it terminated without
+    `info["is_success"]`. Stored rewards stay those of the task. Demonstrated transitions lie in a part of their own,
+    which takes a fixed share of every batch (paper, "importance sampling buffer"). With a frozen encoder
+    (`store_features`) its output is stored once per transition, so that no update pays for the encoder.
 
     Args:
         *args: As for Stable-Baselines3's `ReplayBuffer`.
@@ -128,6 +129,7 @@ class ShapedReplayBuffer(StoredReplayBuffer):
         self.potential, self.gamma, self.reward_scale = potential, gamma, reward_scale
         self.rng = np.random.default_rng(seed)
         self.potentials = np.zeros((self.buffer_size, self.n_envs, 2), np.float32)  # Φ(s), Φ(s′)
+        self.successes = np.zeros((self.buffer_size, self.n_envs), bool)
         self.encode: Encode | None = None
         self.features: np.ndarray | None = None
         self.next_features: Following | None = None
@@ -157,16 +159,19 @@ class ShapedReplayBuffer(StoredReplayBuffer):
             and np.array_equal(obs, self.next_observations.after(before))
         )
         truncated = np.array([info.get("TimeLimit.truncated", False) for info in infos])
+        terminal = np.asarray(done, bool) & ~truncated
+        success = terminal & np.array([bool(info.get("is_success", False)) for info in infos])
         check_finite(observation=obs, next_observation=next_obs, action=action, reward=reward)
         if self.potential is not None:
             nowhere = np.zeros(len(obs), bool)
             self.potentials[row, :, 0] = self.potentials[before, :, 1] if continues else self.potential(obs, nowhere)
-            self.potentials[row, :, 1] = self.potential(next_obs, np.asarray(done, bool) & ~truncated)
+            self.potentials[row, :, 1] = _following_potential(self.potential, next_obs, terminal, success)
             check_finite(potential=self.potentials[row])
         if self.features is not None and self.next_features is not None:
             features = self.next_features.after(before) if continues else self._encoded(obs)
             next_features = self._encoded(next_obs)
             self.features[row], self.next_features[row] = features, next_features
+        self.successes[row] = success
         super().add(obs, next_obs, action, reward, done, infos)
 
     def store_features(self, encode: Encode, features_dim: int) -> None:
@@ -207,12 +212,14 @@ class ShapedReplayBuffer(StoredReplayBuffer):
             terminal = (self.dones[rows, env] * (1 - self.timeouts[rows, env])).astype(bool)
             following = self.next_observations[rows, np.full_like(rows, env)]
             self.potentials[rows, env, 0] = potential(self.observations[rows, env], np.zeros(len(rows), bool))
-            self.potentials[rows, env, 1] = potential(following, terminal)
+            self.potentials[rows, env, 1] = _following_potential(
+                potential, following, terminal, self.successes[rows, env]
+            )
         if self.demonstrations is not None:
             self.demonstrations.recompute_potentials(potential)
 
     def _stored(self) -> list[str]:
-        names = [*super()._stored(), "potentials"]
+        names = [*super()._stored(), "successes", "potentials"]
         return names if self.features is None else [*names, "features"]
 
     def _following(self) -> list[str]:
@@ -247,3 +254,10 @@ class ShapedReplayBuffer(StoredReplayBuffer):
         features = self.encode(torch.as_tensor(observations, device=self.device)).cpu().numpy()
         check_finite(features=features)
         return features
+
+
+def _following_potential(
+    potential: PotentialFunction, observations: np.ndarray, terminal: np.ndarray, success: np.ndarray
+) -> np.ndarray:
+    """Φ(s′): 0 where the episode failed."""
+    return np.where(terminal & ~success, 0.0, potential(observations, success))

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from stable_baselines3 import SAC as StockSAC
+from stable_baselines3.common.buffers import NStepReplayBuffer
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -60,18 +61,39 @@ class SAC(StockSAC):
 
     def _setup_model(self) -> None:
         super()._setup_model()
+        self._refuse_what_is_not_done()
         dtype = resolve_precision(self.precision, self.device)
         written_out = is_supported(self)
         if self.precision == "bfloat16" and not written_out:
             raise ValueError("precision 'bfloat16': only for linear layers with ReLU between them; choose auto")
         self._step = Update(self, dtype) if written_out else self.update
 
+    def _refuse_what_is_not_done(self) -> None:
+        """Refuse what Stable-Baselines3's SAC offers and `update` would silently leave out.
+
+        Raises:
+            ValueError: Names it.
+        """
+        policy: Any = self.policy
+        learned = [p for e in (self.actor, self.critic) for p in e.features_extractor.parameters()]
+        held = {id(p) for group in self.critic.optimizer.param_groups for p in group["params"]}
+        if self.n_steps != 1 or isinstance(self.replay_buffer, NStepReplayBuffer):
+            raise ValueError(f"n_steps is {self.n_steps}; the targets here are those of one step")
+        if self.target_update_interval != 1:
+            raise ValueError("target_update_interval: the target moves with every update here; leave it at 1")
+        if self._vec_normalize_env is not None:
+            raise ValueError("VecNormalize: updates would learn from what is not normalised; scale in the encoder")
+        if any(p.requires_grad and id(p) not in held for p in learned):
+            raise ValueError(
+                f"{type(policy).__name__}: its encoder is not trained by the critic; use SharedEncoderPolicy"
+            )
+
     def _sample_action(
         self, learning_starts: int, action_noise: Any = None, n_envs: int = 1
     ) -> tuple[np.ndarray, np.ndarray]:
         actions, buffer_actions = super()._sample_action(learning_starts, action_noise, n_envs)
         if self.guide is not None:
-            guided, where = self.guide(self._last_obs, self._last_episode_starts)  # type: ignore[arg-type]
+            guided, where = self.guide(self._last_obs)  # type: ignore[arg-type]
             actions[where], buffer_actions[where] = guided[where], guided[where]
         return actions, buffer_actions
 
@@ -185,3 +207,9 @@ class SAC(StockSAC):
         online: list[Tensor] = list(self.critic.parameters())
         target: list[Tensor] = list(self.critic_target.parameters())
         torch._foreach_lerp_(target, online, self.tau)
+        self._copy_statistics()
+
+    def _copy_statistics(self) -> None:
+        """Give the target what batch normalisation has seen, as Stable-Baselines3 does."""
+        for theirs, ours in zip(self.critic_target.buffers(), self.critic.buffers(), strict=True):
+            theirs.copy_(ours)

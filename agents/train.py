@@ -4,6 +4,7 @@ import dataclasses
 import shlex
 import sys
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +50,13 @@ def train(config: TrainConfig) -> dict[str, Any]:
     model = make_agent(config, env)
     release_memory()
     print(describe_memory(config, shape, features_dim), flush=True)
+    if config.steps <= config.learner.learning_starts:
+        print(f"nothing is learned: --steps {config.steps}, --learner.learning-starts {config.learner.learning_starts}")
     with locked(directory):
         if not resumed:
             _refuse_existing(directory)
         beside = _continue(model, config, directory) if resumed else {}
         write_bytes(directory / runs.CONFIG, to_json(config).encode())
-        write_bytes(directory / "revision.txt", f"{revision()}\n".encode())
         try:
             with reporting(directory, env, model), closing(RunLogger(directory, model.num_timesteps)) as logger:
                 seconds = _learn(model, evaluation_env, config, directory, beside, logger)
@@ -99,6 +101,12 @@ def _continue(model: SAC, config: TrainConfig, directory: Path) -> dict[str, Any
     if path is None:
         if damages:
             raise ValueError(f"{directory} has no intact checkpoint; start again with another --out")
+        finished = [name for name in (runs.RESULT, runs.POLICY) if (directory / name).exists()]
+        if finished:
+            raise ValueError(
+                f"{directory} has {' and '.join(finished)}, but no checkpoint to continue from; start again with "
+                "another --out"
+            )
         print(f"{directory} has no checkpoint yet; beginning at step 0")
         return {}
     if step_of(path) > config.steps:
@@ -130,7 +138,9 @@ def _learn(
     remaining = config.steps - model.num_timesteps
     if remaining == 0 or evaluation.good_enough:
         return progress.seconds
-    (directory / runs.RESULT).unlink(missing_ok=True)  # that of fewer steps
+    for name in (runs.RESULT, runs.POLICY):  # those of fewer steps
+        (directory / name).unlink(missing_ok=True)
+    write_bytes(directory / "revision.txt", f"{revision()}\n".encode())
     try:
         with checkpoint.holding_signals(), closing(progress):
             callbacks = CallbackList([evaluation, checkpoint, progress])
@@ -158,11 +168,26 @@ def _finish(
         "seed": config.seed,
         "environment_steps": model.num_timesteps,
         "seconds": round(seconds, 1),
-        "command": " ".join(["python -m agents.train", *sys.argv[1:]]),
+        "command": command(config),
         **final.to_dict(),
     }
     runs.write_result(directory, result)
     return result
+
+
+def command(config: TrainConfig) -> str:
+    """The command line that trains as configured, whatever started this training."""
+    wanted, usual = Settings(config).get_state(), Settings(PRESETS[config.preset]).get_state()
+    words = ["--obs", config.obs, "--seed", config.seed]
+    words += ["--preset", config.preset] * (config.preset != "default")
+    words += ["--steps", config.steps] * (config.steps != PRESETS[config.preset].steps)
+    for name, value in wanted.items():
+        if name in ("obs", "seed", "preset") or value == usual[name]:
+            continue
+        part, _, last = name.replace("_", "-").rpartition(".")
+        flag = f"--{part}{'.' * bool(part)}{'no-' * (value is False)}{last}"
+        words += [flag] if isinstance(value, bool) else [flag, *(value if isinstance(value, list) else [value])]
+    return shlex.join(["python", "-m", "agents.train", *map(str, words)])
 
 
 def parse(arguments: list[str] | None = None) -> TrainConfig:
@@ -183,9 +208,9 @@ def parse(arguments: list[str] | None = None) -> TrainConfig:
 
 
 def _value(arguments: list[str], flag: str) -> str:
-    """What follows `flag`, or an empty string."""
+    """What follows `flag` the last time, or an empty string."""
     words = [word for argument in arguments for word in argument.split("=", 1)]
-    return words[words.index(flag) + 1] if flag in words[:-1] else ""
+    return next((value for word, value in reversed(list(pairwise(words))) if word == flag), "")
 
 
 @one_line_errors

@@ -89,6 +89,7 @@ class Update:
         self.actor.backward(through_draw(drawn, slope, ent_coef / self.size))
         step(agent.actor.optimizer)
         torch._foreach_lerp_(self.target_parameters, self.online_parameters, agent.tau)
+        agent._copy_statistics()
         return _log(values, target, value, drawn.log_prob, ent_coef)
 
     def _features(self, batch: Batch) -> tuple[Float[Tensor, "batch features"], Float[Tensor, "batch features"]]:

@@ -63,6 +63,18 @@ def target_pose(tip: np.ndarray, action: np.ndarray, previous: np.ndarray) -> np
     return np.array([xy[0], xy[1], HOLD_HEIGHT, *HOLD_ROTATION])
 
 
+def check_stable(data: mujoco.MjData) -> None:
+    """Raise if MuJoCo has returned to its default state since the last reset.
+
+    Raises:
+        FloatingPointError: It has; names the degree of freedom.
+    """
+    bad = data.warning.number[UNSTABLE]
+    if bad.any():
+        joint = data.warning.lastinfo[UNSTABLE][bad.argmax()]
+        raise FloatingPointError(f"the simulation became unstable (degree of freedom {joint})")
+
+
 class LeanController:
     """Advance the simulation by one environment step under operational-space control (Khatib 1987).
 
@@ -105,10 +117,7 @@ class LeanController:
         except np.linalg.LinAlgError:
             if not data.warning.number[UNSTABLE].any():
                 raise
-        bad = data.warning.number[UNSTABLE]
-        if bad.any():
-            joint = data.warning.lastinfo[UNSTABLE][bad.argmax()]
-            raise FloatingPointError(f"the simulation became unstable (degree of freedom {joint})")
+        check_stable(data)
 
     def _step(self, data: mujoco.MjData, action: np.ndarray) -> None:
         model, site, jacobian, mass = self.model, self.site, self.jacobian, self.mass
@@ -134,6 +143,9 @@ class LeanController:
                 self.home,
                 self.limits,
                 ctrl,
+                KP,
+                2.0 * DAMPING_RATIO * KP**0.5,
+                NULLSPACE_KP,
             )
             mujoco.mj_step2(model, data)
 
@@ -147,7 +159,9 @@ def _rotation_matrix(vector: np.ndarray) -> np.ndarray:
 
 
 @njit(cache=True)
-def _torques(jacobian, mass, qpos, qvel, bias, position, matrix, target, rotation, home, limits, ctrl):  # type: ignore[no-untyped-def]
+def _torques(
+    jacobian, mass, qpos, qvel, bias, position, matrix, target, rotation, home, limits, ctrl, kp, kd, nullspace_kp
+):  # type: ignore[no-untyped-def]
     """Write the arm's torques into `ctrl` [N m]; see `LeanController`."""
     n = 7
     j = np.ascontiguousarray(jacobian[:, :n])
@@ -162,15 +176,14 @@ def _torques(jacobian, mass, qpos, qvel, bias, position, matrix, target, rotatio
         e[0] += 0.5 * (c1 * d2 - c2 * d1)
         e[1] += 0.5 * (c2 * d0 - c0 * d2)
         e[2] += 0.5 * (c0 * d1 - c1 * d0)
-    kd = 2.0 * np.sqrt(KP) * DAMPING_RATIO
     acceleration = np.empty(6)
     for i in range(3):
-        acceleration[i] = KP * (target[i] - position[i]) - kd * twist[i]
-        acceleration[3 + i] = KP * e[i] - kd * twist[3 + i]
+        acceleration[i] = kp * (target[i] - position[i]) - kd * twist[i]
+        acceleration[3 + i] = kp * e[i] - kd * twist[3 + i]
     mj = np.linalg.solve(m, j.T)  # M⁻¹ Jᵀ, (7, 6)
     full = j @ mj  # Λ⁻¹ = J M⁻¹ Jᵀ, (6, 6)
-    kv = 2.0 * np.sqrt(NULLSPACE_KP)
-    pose = m @ (NULLSPACE_KP * (home - q) - kv * v)
+    kv = 2.0 * np.sqrt(nullspace_kp)
+    pose = m @ (nullspace_kp * (home - q) - kv * v)
     # Nᵀ p = p − Jᵀ Λ (M⁻¹ Jᵀ)ᵀ p, so that task and nullspace share one solve with Λ⁻¹
     tau = j.T @ np.linalg.solve(full, acceleration - mj.T @ pose) + pose
     for i in range(n):

@@ -12,11 +12,12 @@ import numpy as np
 
 from envs.control import LeanController
 from envs.graphics import Picture
-from envs.placement import ON_TABLE, TIP_SITE, checked, puck_addresses
-from envs.push import PushPlane, PushSlot
+from envs.placement import ON_TABLE, PUCK_BODY, TIP_SITE, checked, puck_addresses
+from envs.push import PushPlane, PushSlot, above_zero
 
 TASKS: dict[str, type[PushPlane]] = {"push-slot": PushSlot, "push-plane": PushPlane}
 HORIZONS = {"push-slot": 150, "push-plane": 50}  # [steps]
+OVERLAP = 0.015  # of puck, pusher, walls and table at a start [m]
 KEPT = ("spec", "action_space", "observation_space")  # by a copy, random states of the spaces included
 
 
@@ -61,8 +62,6 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
             raise ValueError(f"unknown render_mode {render_mode!r}; known: None, 'rgb_array'")
         self.task, self.render_mode, self.camera = task, render_mode, camera
         self.horizon = HORIZONS[task] if horizon is None else horizon
-        if not (isinstance(self.horizon, int | np.integer) and self.horizon >= 1):
-            raise ValueError(f"horizon is {horizon!r}; it must be a whole number of steps, at least 1")
         self.robosuite = TASKS[task](grids=grids, success_speed=success_speed, goal_speed=goal_speed)
         self.model: mujoco.MjModel = self.robosuite.sim.model._model
         self.data: mujoco.MjData = self.robosuite.sim.data._data
@@ -83,6 +82,17 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         self.observation_space = gym.spaces.Box(-bound, bound, dtype=np.float32)
 
     @property
+    def horizon(self) -> int:
+        """Steps until truncation."""
+        return self._horizon
+
+    @horizon.setter
+    def horizon(self, horizon: int) -> None:
+        if not (isinstance(horizon, int | np.integer) and horizon >= 1):
+            raise ValueError(f"horizon is {horizon!r}; it must be a whole number of steps, at least 1")
+        self._horizon = horizon
+
+    @property
     def grids(self) -> int:
         """Number of active reset grids of the slot task."""
         return self.robosuite.placement.grids
@@ -98,7 +108,7 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
 
     @success_speed.setter
     def success_speed(self, success_speed: float) -> None:
-        self.robosuite.success_speed = success_speed
+        self.robosuite.success_speed = above_zero(success_speed)
 
     @property
     def goal_speed(self) -> float:
@@ -140,8 +150,8 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
                 frame [m, m/s], in place of what would be drawn.
 
         Raises:
-            ValueError: Unknown option, or one that is no finite position on the table and within the arm's reach;
-                nothing has changed.
+            ValueError: Unknown option, one that is no finite position on the table and within the arm's reach, or puck
+                or pusher inside something; nothing has changed.
         """
         before = self.get_state()
         try:
@@ -162,9 +172,18 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
             checked("end_effector", options.get("end_effector", tip), 2),
             checked("goal", options.get("goal", goal), 4, ON_TABLE),
         )
+        self._refuse_overlap()
         self._controller.reset(self.data)
         self._steps = 0
         return self._observation(), self._info()
+
+    def _refuse_overlap(self) -> None:
+        """Raise for a start in which puck or pusher is inside something; contacts would throw it out."""
+        bodies = [self.model.body(name).id for name in (PUCK_BODY, "gripper0_right_pusher")]
+        for contact in self.data.contact:
+            if contact.dist < -OVERLAP and np.isin(self.model.geom_bodyid[contact.geom], bodies).any():
+                names = " and ".join(self.model.geom(int(geom)).name for geom in contact.geom)
+                raise ValueError(f"the start has {names} {-1000 * contact.dist:.0f} mm inside one another")
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Advance by one control step of 50 ms.

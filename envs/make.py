@@ -27,8 +27,8 @@ def make_push(task: str, obs: str = "state", perception: dict[str, Any] | None =
         raise ValueError(f"unknown observation {obs!r}; known observations: {', '.join(OBSERVATIONS)}")
     if perception and OBSERVATIONS[obs] is None:
         raise ValueError(f"perception is {perception}; it describes cameras and needs obs='pointcloud', not {obs!r}")
-    if task == "push-slot":
-        kwargs.setdefault("success_speed", SUCCESS_SPEEDS[obs])
+    if task == "push-slot" and kwargs.get("success_speed") is None:
+        kwargs["success_speed"] = SUCCESS_SPEEDS[obs]
     if obs == "pointcloud":
         kwargs.setdefault("goal_speed", 0.0)  # a cloud shows no velocity, so its goals have none
     create: Any = load_env_creator(ENVIRONMENT)

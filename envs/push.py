@@ -18,7 +18,7 @@ from robosuite.models.grippers.gripper_model import GripperModel
 from robosuite.models.objects import CylinderObject
 from robosuite.models.tasks import ManipulationTask
 
-from envs.control import osc_config, target_pose
+from envs.control import check_stable, osc_config, target_pose
 from envs.geometry import (
     CAMERAS,
     PUCK_FRICTION,
@@ -54,6 +54,17 @@ class Pusher(GripperModel):
     @property
     def _important_geoms(self) -> dict[str, list[str]]:
         return {k: [] for k in ("left_finger", "right_finger", "left_fingerpad", "right_fingerpad")}
+
+
+def above_zero(success_speed: float) -> float:
+    """Return a threshold of speed [m/s].
+
+    Raises:
+        ValueError: It is not above 0.
+    """
+    if not success_speed > 0:
+        raise ValueError(f"success_speed is {success_speed}; it must be above 0 m/s")
+    return success_speed
 
 
 class PushPlane(ManipulationEnv):
@@ -92,9 +103,7 @@ class PushPlane(ManipulationEnv):
         controller_configs = osc_config() if controller_configs is None else controller_configs
         _check_controller(controller_configs)
         self.placement = Placement(grids=grids, slot=self.slot is not None, goal_speed=goal_speed)
-        self.success_speed = self.default_success_speed if success_speed is None else success_speed
-        if not self.success_speed > 0:
-            raise ValueError(f"success_speed is {success_speed}; it must be above 0 m/s")
+        self.success_speed = above_zero(self.default_success_speed if success_speed is None else success_speed)
         self.goal = np.zeros(4)  # position [m] and velocity [m/s] of the goal, world frame
         super().__init__(
             robots=robots,
@@ -176,6 +185,10 @@ class PushPlane(ManipulationEnv):
             tip = self.sim.data._data.site(TIP_SITE).xpos
             self._command = target_pose(tip, action, self._command[:2])
         super()._pre_action(self._command, policy_step)
+
+    def _post_action(self, action: np.ndarray) -> tuple[float, bool, dict[str, Any]]:
+        check_stable(self.sim.data._data)  # MuJoCo's default state has the puck at the goal
+        return super()._post_action(action)
 
     @property
     def action_spec(self) -> tuple[np.ndarray, np.ndarray]:

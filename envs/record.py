@@ -39,17 +39,19 @@ def demonstrate(env: gym.Env, grid: int | None = None, seed: int = 0, clouds: bo
     rows: dict[str, list[np.ndarray]] = {"state": [], "pointcloud": [], "puck_pose": []}
     actions: list[np.ndarray] = []
     terminated = truncated = info["is_success"]
+    seen = True
     while True:
         rows["state"].append(base._observation())
         rows["puck_pose"].append(base.puck_pose)
         if clouds:
+            seen &= info["puck_visible"]  # else the cloud is not the puck's, and would be demonstrated as a goal
             rows["pointcloud"].append(observation)
         if terminated or truncated:
             break
         # in the precision in which actions are stored, so that a replay does the same
         actions.append(expert.act(base.puck_position, base.end_effector_position).astype(np.float32))
-        observation, _, terminated, truncated, _ = env.step(actions[-1])
-    if not (terminated and actions):
+        observation, _, terminated, truncated, info = env.step(actions[-1])
+    if not (terminated and actions and seen):
         return None
     return Trajectory({k: np.stack(v) for k, v in rows.items() if v}, np.stack(actions), grid, seed, start[1])
 

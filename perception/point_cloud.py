@@ -85,8 +85,9 @@ def sample_points(points: Float[np.ndarray, "points 3"], num_points: int) -> Flo
         raise ValueError(f"cannot sample {num_points} points from an empty cloud; check that the body is visible")
     if count <= num_points:
         return points[np.arange(num_points) % count]
-    if count > _DENSE:
-        points = points[np.linspace(0, count - 1, _DENSE).astype(int)]
+    dense = max(_DENSE, num_points)
+    if count > dense:
+        points = points[np.linspace(0, count - 1, dense).astype(int)]
     o3d = open3d()
     cloud = o3d.geometry.PointCloud(o3d.utility.Vector3dVector(np.ascontiguousarray(points, dtype=np.float64)))
     return np.array(cloud.farthest_point_down_sample(num_points).points)

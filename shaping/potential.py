@@ -41,7 +41,8 @@ class Potential:
         demonstrations: one array (H_j + 1, *shape) of observations each, the last in the goal set. Actions
             are not needed, and each demonstration keeps its own H_j.
         goals: goal set of the observations; the estimator's own by default.
-        gamma: γ of the task [1 per step]; it does not follow the learner's annealed discount.
+        gamma: γ of the task [1 per step], the estimator's own by default, and 0.99 if it has none; it does not follow
+            the learner's annealed discount.
         combine: "product" or "sum".
         radius: largest distance from the puck to a demonstrated goal [m]. Further than the estimator was
             trained on, or through an obstacle, values are fiction: look at Φ over the table before choosing.
@@ -51,7 +52,8 @@ class Potential:
             (`DemonstratedGoals.in_order`) [m]; 0 keeps all. It changes nothing for one demonstration.
 
     Raises:
-        ValueError: an argument is out of range, or a demonstration is empty, wrongly shaped or not finite.
+        ValueError: an argument is out of range or does not fit the estimator, or a demonstration is empty, wrongly
+            shaped or not finite.
     """
 
     def __init__(
@@ -60,14 +62,20 @@ class Potential:
         demonstrations: Sequence[Float[np.ndarray, "_ ..."]],
         *,
         goals: GoalSet | None = None,
-        gamma: float = 0.99,
+        gamma: float | None = None,
         combine: Literal["product", "sum"] = "product",
         radius: float = 0.08,
         beta: float = 0.0,
         terminal: float = 1.0,
         spacing: float = 0.005,
     ) -> None:
+        counted = getattr(estimator, "gamma", None)  # by which the estimator's values count steps
+        gamma = (0.99 if counted is None else counted) if gamma is None else gamma
         _check_settings(gamma, combine, radius, beta, terminal, spacing)
+        if counted is not None and gamma != counted:
+            raise ValueError(
+                f"gamma is {gamma}, but the estimator counts steps by {counted}; give that, or train it anew"
+            )
         goals = goals or getattr(estimator, "goals", None)
         if goals is None:
             name = type(estimator).__name__

@@ -41,7 +41,7 @@ class ValueEstimator(nn.Module):
         goal_speed: largest goal velocity per axis in training [m/s].
 
     Raises:
-        ValueError: unknown observation, reversed bounds, or encoder arguments that cannot be stored.
+        ValueError: unknown observation, reversed bounds, γ outside (0, 1], or encoder arguments that cannot be stored.
     """
 
     def __init__(
@@ -62,6 +62,8 @@ class ValueEstimator(nn.Module):
         low, high = bounds
         if not low < high:
             raise ValueError(f"bounds are {tuple(bounds)}; give (low, high) with low < high")
+        if not 0.0 < gamma <= 1.0:
+            raise ValueError(f"gamma is {gamma}; give a discount in (0, 1]")
         self.goals: GoalSet = make_goals(observation, goal_speed)
         self.config: dict[str, Any] = {
             "observation": observation,

@@ -41,8 +41,8 @@ class PotentialShaping(gymnasium.Wrapper):
 
     Φ is evaluated once per step: Φ(s′) of a step is Φ(s) of the next. Φ(s′) depends on how the step ended:
 
-    - in the goal set (`terminated`, and `info["is_success"]` if the task reports it): Φ's own constant there;
-    - terminated elsewhere, a failure: 0, so that no potential can make failing attractive;
+    - in the goal set (`terminated`, and the task reports `info["is_success"]`): Φ's own constant there;
+    - terminated otherwise: 0, so that no potential can make failing attractive;
     - `truncated`, or not ended: the ordinary Φ(s′). A time limit is not an end; bootstrap from s′.
 
     `info` gains "potential" Φ(s), "next_potential" Φ(s′) and "unshaped_reward" r; after a reset, "potential".
@@ -65,25 +65,29 @@ class PotentialShaping(gymnasium.Wrapper):
             raise ValueError(f"gamma is {self.gamma}; give a discount in [0, 1]")
         self.potential = potential
         self._potential = 0.0
+        self._over = False
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start an episode and remember Φ(s_0)."""
         observation, info = self.env.reset(seed=seed, options=options)
-        self._potential = self._evaluate(observation, success=False)
+        self._potential, self._over = self._evaluate(observation, success=False), False
         return observation, {**info, "potential": self._potential}
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         """Take a step and shape its reward."""
         observation, reward, terminated, truncated, info = self.env.step(action)
-        success = bool(terminated and info.get("is_success", terminated))
+        if self._over and not (terminated or truncated):  # `Autoreset` below: a start, not a transition
+            self._over, self._potential = False, self._evaluate(observation, success=False)
+            return observation, float(reward), terminated, truncated, {**info, "potential": self._potential}
+        success = bool(terminated and info.get("is_success", False))
         failure = terminated and not success
         potential, next_potential = self._potential, 0.0 if failure else self._evaluate(observation, success)
-        self._potential = next_potential
+        self._potential, self._over = next_potential, bool(terminated or truncated)
         info = {
             **info,
             "potential": potential,
             "next_potential": next_potential,
-            "unshaped_reward": float(reward),
+            "unshaped_reward": info.get("unshaped_reward", float(reward)),  # of another shaping below
         }
         return (
             observation,

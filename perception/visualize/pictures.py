@@ -108,7 +108,7 @@ def load_potentials(config: VisualizeConfig) -> tuple[list[Trajectory], dict[str
             print(f"left out {reason}")
             continue
         observations = [trajectory.observations[name] for trajectory in trajectories]
-        potentials[name] = Potential(estimator, observations, gamma=GAMMA, combine=config.combine, radius=config.radius)
+        potentials[name] = Potential(estimator, observations, combine=config.combine, radius=config.radius)
     if not potentials:
         print("no estimator: no potential; give --estimator")
     return trajectories, potentials

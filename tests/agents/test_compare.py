@@ -11,7 +11,7 @@ import pytest
 
 from agents import compare
 from agents.compare import main
-from agents.config import LearnerConfig, TrainConfig
+from agents.config import PRESETS, LearnerConfig, TrainConfig
 from agents.config_json import to_json
 from agents.plots import quartiles
 
@@ -110,7 +110,7 @@ def test_a_run_that_fails_does_not_stop_the_others(tmp_path, monkeypatch, capsys
     """The trainings are short processes that succeed and fail."""
     directories = [tmp_path / "runs" / f"push-slot-1-state-buffer-seed{seed}" for seed in range(3)]
 
-    def command(config, group, seed, directory):
+    def command(config, steps, group, seed, directory):
         return [
             sys.executable,
             "-c",
@@ -126,3 +126,13 @@ def test_a_run_that_fails_does_not_stop_the_others(tmp_path, monkeypatch, capsys
     assert said[1].startswith(f"error: {directories[0]} failed; ") and len(said) == 2
     assert (tmp_path / "1").exists() and (tmp_path / "2").exists()
     assert not (tmp_path / "out").exists() and not any(d.exists() for d in directories)
+
+
+@pytest.mark.parametrize("preset, steps", [("default", 40_000), ("fast", 25_000), ("paper", 200_000)])
+def test_a_preset_brings_its_steps(tmp_path, preset, steps, capsys):
+    name = "push-slot-1-state-buffer" + ("" if preset == "default" else f"-{preset}")
+    finished_run(tmp_path / "runs" / f"{name}-seed0", 1.0, **vars(PRESETS[preset]) | {"method": "buffer", "seed": 0})
+    arguments = ["--obs", "state", "--method", "buffer", "--seeds", "1", "--preset", preset]
+    main([*arguments, "--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "out")])
+    printed = capsys.readouterr().out
+    assert "running" not in printed and "other settings" not in printed and PRESETS[preset].steps == steps

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from agents import runs
-from agents.config import TrainConfig
+from agents.config import LearnerConfig, TrainConfig, check
 from agents.config_json import read_config_file, to_json
 
 
@@ -63,3 +63,14 @@ def test_a_configuration_survives_its_file(tmp_path):
     del shorter["learner"]["precision"], shorter["threads"]  # as an older version wrote it
     (tmp_path / "config.json").write_text(json.dumps(shorter))
     assert read_config_file(tmp_path / "config.json") == config
+
+
+@pytest.mark.parametrize("value", ["auto0.005", "auto-0.005", "automatic", "auto_", "-1", "auto_nan"])
+def test_a_temperature_that_is_none_is_refused(value):
+    with pytest.raises(ValueError, match=f"--learner.ent-coef is '{value}'; give a number, auto"):
+        check(TrainConfig(learner=LearnerConfig(ent_coef=value)))
+
+
+@pytest.mark.parametrize("value", ["auto", "auto_0.005", "auto_1e-3", "0.2", "1"])
+def test_temperatures(value):
+    check(TrainConfig(learner=LearnerConfig(ent_coef=value)))

@@ -177,3 +177,13 @@ def test_two_trainings_read_one_read_only_file_at_once(files, tmp_path):
         said = [process.communicate(timeout=300) for process in running]
     assert [process.returncode for process in running] == [0, 0], said
     assert all("Exception ignored" not in err and "Traceback" not in err for _, err in said)
+
+
+@pytest.mark.parametrize("kept", ["state", "pointcloud"])
+def test_what_does_not_end_in_success_is_refused(small, recorded, tmp_path, kept):
+    """It would be stored as one, and valued so."""
+    short = cut(recorded, 0, recorded.horizon // 2)
+    rows = {name: values for name, values in short.observations.items() if name in (kept, "puck_pose")}
+    config = small(kept, demonstrations=written(tmp_path, recorded, dataclasses.replace(short, observations=rows)))
+    with pytest.raises(ValueError, match=r"shown.hdf5: demo_1 is no success at its end, 0\.\d\d\d m from the goal"):
+        make_agent(config, make_env(config))

@@ -33,7 +33,8 @@ def walk(environments, steps, seed=0):
         end = rng.choice(["goal", "limit", "reset", ""], environments, p=[0.06, 0.06, 0.03, 0.85])
         goals = {name: rng.normal(size=(environments, 4)) for name in ("achieved_goal", "desired_goal")}
         infos = [
-            {"TimeLimit.truncated": end[env] == "limit"} | {name: goal[env] for name, goal in goals.items()}
+            {"TimeLimit.truncated": end[env] == "limit", "is_success": end[env] == "goal"}
+            | {name: goal[env] for name, goal in goals.items()}
             for env in range(environments)
         ]
         done = np.isin(end, ["goal", "limit"])

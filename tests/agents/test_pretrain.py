@@ -94,3 +94,8 @@ def test_the_estimator_has_the_goal_policy_of_its_learner(obs):
         found = estimator.act(torch.from_numpy(np.array(observations)))
     np.testing.assert_allclose(found, expected, atol=1e-5)
     assert estimator.goal_speed == 0.05
+
+
+def test_files_beside_an_estimator_keep_its_whole_name(tmp_path):
+    names = [PretrainConfig(out=tmp_path / name).beside(".json").name for name in ("a.pt", "a-0.1", "a-0.2")]
+    assert names == ["a.json", "a-0.1.json", "a-0.2.json"]

@@ -101,7 +101,7 @@ def shaped(size=40, **changes):
     for step in range(60):
         done, truncated = step % 7 == 6, step % 14 == 13
         rows = rng.normal(size=(2, 1, 8)).astype(np.float32)
-        info = [{"TimeLimit.truncated": truncated}]
+        info = [{"TimeLimit.truncated": truncated, "is_success": done and not truncated}]
         buffer.add(rows[0], rows[1], rng.uniform(-1, 1, (1, 2)), np.array([float(done)]), np.array([done]), info)
     return buffer
 
@@ -150,6 +150,19 @@ def test_another_potential_replaces_every_cached_one_in_a_full_ring():
     np.testing.assert_allclose(buffer.potentials, 2 * before + 1, rtol=1e-6)
     batch = buffer.sample(500)
     np.testing.assert_allclose(batch.rewards[:, 0], expected_rewards(buffer, batch, other), atol=1e-5)
+
+
+def test_an_episode_that_fails_ends_at_no_potential():
+    """As in `PotentialShaping`, and when the potential is replaced."""
+    buffer = ShapedReplayBuffer(3, OBSERVATIONS, ACTIONS, potential=potential, gamma=0.9)
+    rows = np.random.default_rng(0).normal(size=(6, 1, 8)).astype(np.float32)
+    infos = {"success": {"is_success": True}, "failure": {"is_success": False}, "nothing said": {}}
+    for step, info in enumerate(infos.values()):
+        end = np.array([True])
+        buffer.add(rows[2 * step], rows[2 * step + 1], np.zeros((1, 2)), np.zeros(1), end, [info])
+    assert buffer.potentials[:, 0, 1].tolist() == [1.0, 0.0, 0.0]
+    buffer.recompute_potentials(lambda o, s: 2 * potential(o, s))
+    assert buffer.potentials[:, 0, 1].tolist() == [2.0, 0.0, 0.0]
 
 
 def test_a_constant_on_the_potential_changes_non_terminal_rewards_by_gamma_minus_one_times_it():

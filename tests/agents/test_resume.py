@@ -112,3 +112,19 @@ def test_early_success_ends_the_run_also_after_a_resume(ninety, tmp_path):
     quick = dataclasses.replace(ninety(tmp_path / "quick"), stop_at_success=0.0)
     assert train(quick)["environment_steps"] == 45
     assert resume(quick.out)["environment_steps"] == 45
+
+
+def test_a_finished_run_without_checkpoints_is_left_alone(runs_of_states, tmp_path):
+    """As results are kept, or to save space: there is nothing to continue from, and beginning anew would lose it."""
+    directory = shutil.copytree(runs_of_states / "whole", tmp_path / "kept")
+    shutil.rmtree(directory / "checkpoints")
+    before = {path: path.read_bytes() for path in directory.rglob("*") if path.is_file() and path.name != ".lock"}
+    with pytest.raises(ValueError, match=f"{directory} has result.json and policy.pt, but no checkpoint"):
+        resume(directory, 120)
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_the_policy_of_fewer_steps_is_not_taken_for_that_of_a_continued_run(runs_of_states, crash, tmp_path):
+    directory = shutil.copytree(runs_of_states / "whole", tmp_path / "longer")
+    crash(dataclasses.replace(runs.read_config(directory), resume=directory, steps=120), 100)
+    assert not (directory / "policy.pt").exists() and not (directory / "result.json").exists()

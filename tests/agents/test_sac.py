@@ -6,9 +6,22 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from agents.build import make_agent, make_env
 from agents.sac import SAC
+
+
+class Linear(BaseFeaturesExtractor):
+    """A feature extractor with weights."""
+
+    def __init__(self, space):
+        super().__init__(space, 4)
+        self.linear = torch.nn.Linear(space.shape[0], 4)
+
+    def forward(self, observations):
+        return self.linear(observations)
 
 
 @pytest.fixture
@@ -54,22 +67,21 @@ def test_demonstrations_end_with_the_reward_of_the_task(model):
     assert demonstrated.potentials[-1, 0, 1] == 1.0
 
 
-def test_guided_episodes_are_whole_and_have_their_share(small):
-    config = small()
-    learner = dataclasses.replace(config.learner, guided_share=0.5, guide_noise=0.0)
-    guide = make_agent(dataclasses.replace(config, learner=learner), make_env(config)).guide
-    observation = guide.potential.demonstrated
-    assert observation is not None
-    observations = np.zeros((1, 8), np.float32)
-    shares = []
-    for _ in range(400):
-        guide(observations, np.array([True]))
-        first = guide.guided.copy()
-        for _ in range(3):
-            guide(observations, np.array([False]))
-            assert (guide.guided == first).all()
-        shares.append(first[0])
-    assert 0.4 < np.mean(shares) < 0.6
+@pytest.mark.parametrize("share", [0.25, 1.0])
+def test_the_guide_takes_its_share_of_the_steps(small, share):
+    """Where a demonstration is in range; its actions are those of the prior's goal policy."""
+    base = small()
+    learner = dataclasses.replace(base.learner, guided_share=share, guide_noise=0.0, learning_starts=10**6)
+    config = dataclasses.replace(base, learner=learner, steps=200)
+    model = make_agent(config, make_env(config))
+    model.learn(200)
+    states, taken = model.replay_buffer.observations[:, 0], model.replay_buffer.actions[:, 0]
+    aimed, valid = model.guide.potential.goal(states)
+    with torch.inference_mode():
+        proposed = model.guide.estimator.act(torch.from_numpy(aimed)).numpy()
+    guided = np.isclose(taken, proposed, atol=1e-5).all(axis=1)
+    assert valid.sum() > 100 and not (guided & ~valid).any()
+    assert abs(guided[valid].mean() - share) < 0.1
 
 
 def test_it_stays_a_stable_baselines_algorithm(model, tmp_path):
@@ -89,3 +101,23 @@ def test_it_learns_as_any_algorithm_with_the_stock_policy_and_buffer():
     agent.learn(30)
     changed = [not torch.equal(a, b) for a, b in zip(before, agent.policy.parameters(), strict=True)]
     assert agent._n_updates > 0 and all(changed)
+
+
+REFUSED = {
+    "n_steps": ({"n_steps": 3}, "n_steps is 3"),
+    "target": ({"target_update_interval": 4}, "target_update_interval"),
+    "own encoder": ({"policy_kwargs": {"features_extractor_class": Linear}}, "its encoder is not trained"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_the_update_leaves_out_is_refused(name):
+    settings, message = REFUSED[name]
+    with pytest.raises(ValueError, match=message):
+        SAC("MlpPolicy", gym.make("Pendulum-v1"), **settings)
+
+
+def test_normalised_observations_are_refused():
+    env = VecNormalize(DummyVecEnv([lambda: gym.make("Pendulum-v1")]))
+    with pytest.raises(ValueError, match="VecNormalize"):
+        SAC("MlpPolicy", env)

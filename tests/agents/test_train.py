@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shlex
 import subprocess
 import sys
 
@@ -12,7 +13,8 @@ import torch
 from agents import runs
 from agents.build import make_agent, make_env
 from agents.checkpoint import list_checkpoints
-from agents.train import main, parse, train
+from agents.config import PRESETS
+from agents.train import command, main, parse, train
 
 
 def weights(directory, step):
@@ -172,3 +174,32 @@ def test_logged_returns_are_those_of_the_task(small):
     for episode, success in zip(model.ep_info_buffer, model.ep_success_buffer, strict=True):
         assert episode["r"] == float(success)
     assert ((model.replay_buffer.sample(200).rewards % 1) != 0).any()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--obs state --seed 3",
+        "--obs pointcloud --seed 0 --preset paper --steps 7 --learner.net-arch 8 8 --learner.no-entropy-in-target",
+        "--obs state --seed 1 --learner.entropy-in-target --learner.gamma 0.9 --demonstrations 'a b.hdf5'",
+    ],
+)
+def test_a_result_tells_the_command_that_trains_so(line):
+    config = parse(shlex.split(line))
+    assert parse(shlex.split(command(config))[3:]) == config
+
+
+def test_the_last_of_two_presets_counts():
+    assert parse(["--preset", "fast", "--preset", "paper"]) == PRESETS["paper"]
+
+
+def test_a_training_without_an_update_says_so(small, capsys):
+    train(small(steps=20))
+    assert "nothing is learned: --steps 20, --learner.learning-starts 50" in capsys.readouterr().out
+
+
+def test_another_discount_than_the_estimator_s_is_refused(small):
+    config = small()
+    changed = dataclasses.replace(config, learner=dataclasses.replace(config.learner, gamma=0.9))
+    with pytest.raises(ValueError, match=r"gamma is 0.9, but the estimator counts steps by 0.99"):
+        make_agent(changed, make_env(changed))

@@ -6,6 +6,7 @@ import pytest
 
 import envs  # noqa: F401 (registers the tasks)
 from envs.goal_env import PushEnv
+from envs.push import PushSlot
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +26,8 @@ BAD_STARTS = {
     "puck off the table": ({"puck": [0.0, 0.6]}, "puck is at .* off the table"),
     "goal off the table": ({"goal": [-0.5, 0.0, 0.0, 0.0]}, "goal is at .* off the table"),
     "out of reach": ({"end_effector": [5.0, 0.0]}, r"the arm does not reach the tip position \[5.0, 0.0"),
+    "puck in a wall": ({"puck": [0.0, 0.055]}, "mm inside one another"),
+    "puck in the pusher": ({"puck": [0.1, 0.2], "end_effector": [0.1, 0.2]}, "mm inside one another"),
     "no such grid": ({"grid": 3}, "grid is 3; the reset grids are 0 to 2"),
     "negative grid": ({"grid": -1}, "grid is -1; the reset grids are 0 to 2"),
     "half a grid": ({"grid": 0.5}, "grid is 0.5; the reset grids are 0 to 2"),
@@ -114,3 +117,22 @@ def test_an_unstable_simulation_is_an_error(slot, field, value):
     slot.data.qfrc_applied[:] = 0
     slot.set_state(before)
     np.testing.assert_array_equal(slot.step([1.0, 0.0])[0], usual)
+
+
+@pytest.mark.parametrize("name, value", [("success_speed", np.nan), ("success_speed", -1.0), ("horizon", 0)])
+def test_a_setting_that_cannot_be_is_named_when_it_is_changed(name, value):
+    env = gym.make("PushPlane-v0")
+    before = env.get_wrapper_attr(name)
+    with pytest.raises(ValueError, match=f"{name} is {value}; it must be"):
+        env.set_wrapper_attr(name, value)
+    assert env.get_wrapper_attr(name) == before
+
+
+def test_an_unstable_simulation_is_an_error_in_robosuite_s_environment_too():
+    """MuJoCo's default state has the puck in the slot: it would count as success."""
+    env = PushSlot()
+    env.reset()
+    env.sim.data._data.qvel[-6:] = 1e11
+    with pytest.raises(FloatingPointError, match="unstable"):
+        env.step(np.zeros(2))
+    env.close()

@@ -58,3 +58,8 @@ def test_transform_and_crop():
     np.testing.assert_allclose(points, [[1, 3, 3], [0, 2, 3]])
     np.testing.assert_array_equal(crop(points, np.array([[0.5, 0, 0], [2, 4, 4]])), points[:1])
     assert crop(points[:0], np.array([[0.0, 0, 0], [1, 1, 1]])).shape == (0, 3)
+
+
+def test_more_points_than_are_thinned_to():
+    points = np.random.default_rng(0).normal(size=(6000, 3))
+    assert len(np.unique(sample_points(points, 5000), axis=0)) == 5000

@@ -85,3 +85,12 @@ def test_missing_parts_are_named():
         potential(np.zeros(8))
     with pytest.raises(ValueError, match="one flag per observation"):
         potential(np.zeros((2, 8)), np.array([True]))
+
+
+def test_the_discount_is_the_estimators():
+    estimator = ValueEstimator("state", "state", gamma=0.9)
+    assert Potential(estimator, [shown("state", 3)]).gamma == 0.9
+    with pytest.raises(ValueError, match=r"gamma is 0.99, but the estimator counts steps by 0.9"):
+        Potential(estimator, [shown("state", 3)], gamma=0.99)
+    with pytest.raises(ValueError, match=r"gamma is 1.7; give a discount in \(0, 1\]"):
+        ValueEstimator("state", "state", gamma=1.7)

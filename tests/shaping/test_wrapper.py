@@ -36,7 +36,7 @@ class Line(gymnasium.Env):
 
 def make_estimator() -> ValueEstimator:
     torch.manual_seed(0)
-    estimator = ValueEstimator("state", "state", {}, hidden=(16, 16)).eval()
+    estimator = ValueEstimator("state", "state", {}, hidden=(16, 16), gamma=GAMMA).eval()
     with torch.no_grad():
         estimator.value[-1].bias += 0.7
     return estimator
@@ -133,7 +133,7 @@ def test_the_documented_example_runs(tmp_path, monkeypatch, capsys):
     names: dict = {}
     exec(example, names)
     unshaped, potential, next_potential = map(float, capsys.readouterr().out.split())
-    assert names["reward"] == pytest.approx(unshaped + 0.99 * next_potential - potential)
+    assert names["reward"] == pytest.approx(unshaped + GAMMA * next_potential - potential)
     exec(own_potential, names)
     assert PotentialShaping(Line(), names["potential"]).reset(seed=0)[1]["potential"] > 0.0
 
@@ -163,3 +163,34 @@ def test_what_does_not_fit_is_refused():
 
     with pytest.raises(ValueError, match=r"hopeless.*one finite number"):
         PotentialShaping(Line(), hopeless).reset()
+
+
+def test_an_end_that_is_not_called_a_success_is_worth_nothing():
+    """CartPole ends by falling, and does not say so."""
+    env = PotentialShaping(gymnasium.make("CartPole-v1"), lambda o, s: np.where(s, 1.0, 0.5))
+    env.reset(seed=0)
+    terminated = False
+    while not terminated:
+        _, reward, terminated, _, info = env.step(0)
+    assert info["next_potential"] == 0.0 and reward == pytest.approx(1.0 - 0.5)
+
+
+def test_a_start_after_an_automatic_reset_is_no_transition():
+    env = PotentialShaping(gymnasium.wrappers.Autoreset(Line()), make_potential())
+    env.reset(seed=0)
+    ended = False
+    while not ended:
+        _, _, terminated, truncated, _ = env.step(np.array([-1.0, 0.0]))
+        ended = terminated or truncated
+    observation, reward, *_, info = env.step(np.array([-1.0, 0.0]))
+    assert reward == 0.0 and info["potential"] == pytest.approx(float(env.potential(observation[None])[0]))
+    _, reward, *_, info = env.step(np.array([0.0, 0.0]))
+    assert reward == pytest.approx(GAMMA * info["next_potential"] - info["potential"])
+
+
+def test_two_shapings_add_and_the_task_s_reward_is_kept():
+    env = PotentialShaping(PotentialShaping(Line(), make_potential()), make_potential())
+    env.reset(seed=0)
+    _, reward, *_, info = env.step(np.array([-0.5, 0.0]))
+    assert info["unshaped_reward"] == 0.0
+    assert reward == pytest.approx(2 * (GAMMA * info["next_potential"] - info["potential"]))
