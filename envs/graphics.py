@@ -1,7 +1,8 @@
 """OpenGL without a display: one context a process, and colour images.
 
 The context is made current for every image, so that several environments in one process cannot return each other's, and
-everything that draws one model shares one set of uploaded meshes.
+everything that draws one model shares one set of uploaded meshes. Afterwards the thread has the context that it had
+before: other libraries, robosuite's cameras and Gymnasium's among them, draw into whatever is current.
 """
 
 import atexit
@@ -9,6 +10,8 @@ import os
 import sys
 import warnings
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -99,8 +102,9 @@ class Surface:
         self.users -= 1
         if self.users == 0 and self._live.get(id(self.model)) is self and self._process == os.getpid():
             del self._live[id(self.model)]
-            self._context.make_current()
-            self.buffers.free()
+            with _thread_lent():
+                self._context.make_current()
+                self.buffers.free()
 
     @classmethod
     def _shut_down(cls) -> None:
@@ -126,21 +130,23 @@ class Drawing:
         self._surface: Surface | None = None
         self._finalizer: weakref.finalize | None = None
 
-    def bind(self) -> mujoco.MjrContext:
-        """Return the buffers to draw into, with their context current.
+    @contextmanager
+    def bound(self) -> Iterator[mujoco.MjrContext]:
+        """Give the buffers to draw into, with their context current.
 
         Raises:
             GraphicsError: OpenGL is missing, or was used before this process was forked.
         """
-        if self._surface is None or _inherited_driver:
-            self._surface = Surface.acquire(self.model)
-            self._finalizer = weakref.finalize(self, self._surface.release)
-            self._finalizer.atexit = False
-        self._surface.bind(self.width, self.height)
-        return self._surface.buffers
+        with _thread_lent():
+            if self._surface is None or _inherited_driver:
+                self._surface = Surface.acquire(self.model)
+                self._finalizer = weakref.finalize(self, self._surface.release)
+                self._finalizer.atexit = False
+            self._surface.bind(self.width, self.height)
+            yield self._surface.buffers
 
     def close(self) -> None:
-        """Free the buffers; calling it again does nothing, binding again makes new ones."""
+        """Free the buffers; calling it again does nothing, drawing again makes new ones."""
         if self._finalizer is not None:
             self._finalizer()
         self._surface = self._finalizer = None
@@ -172,18 +178,33 @@ class Picture:
         """
         drawing, scene = self._drawing, self._scene
         self._view.fixedcamid = drawing.model.camera(camera).id
-        buffers = drawing.bind()
         category = mujoco.mjtCatBit.mjCAT_ALL
         mujoco.mjv_updateScene(drawing.model, data, self._option, None, self._view, category, scene)
         viewport = mujoco.MjrRect(0, 0, drawing.width, drawing.height)
         image = np.empty((drawing.height, drawing.width, 3), np.uint8)
-        mujoco.mjr_render(viewport, scene, buffers)
-        mujoco.mjr_readPixels(image, None, viewport, buffers)
+        with drawing.bound() as buffers:
+            mujoco.mjr_render(viewport, scene, buffers)
+            mujoco.mjr_readPixels(image, None, viewport, buffers)
         return np.ascontiguousarray(np.flipud(image))
 
     def close(self) -> None:
         """Free the buffers; calling it again does nothing."""
         self._drawing.close()
+
+
+@contextmanager
+def _thread_lent() -> Iterator[None]:
+    """Give the thread back the context of EGL that another library had made current."""
+    egl: Any = sys.modules.get("OpenGL.EGL") if _backend() == "egl" else None
+    before = None
+    if egl is not None and (context := egl.eglGetCurrentContext()):
+        surfaces = egl.eglGetCurrentSurface(egl.EGL_DRAW), egl.eglGetCurrentSurface(egl.EGL_READ)
+        before = egl.eglGetCurrentDisplay(), *surfaces, context
+    try:
+        yield
+    finally:
+        if before is not None:
+            egl.eglMakeCurrent(*before)
 
 
 def _backend() -> str:

@@ -104,7 +104,7 @@ def record(
             seed += 1
             if trajectory is not None:
                 break
-            print(f"dropped seed {seed - 1}: no success")
+            print(f"dropped seed {seed - 1}: no success, or the puck was hidden from the camera")
         else:
             raise ValueError(f"{ATTEMPTS} episodes in a row without success, the last with seed {seed - 1}")
         start = "" if grid is None else f"grid {grid + 1}, "

@@ -52,10 +52,6 @@ class GLRenderer:
         Raises:
             GraphicsError: OpenGL is missing, or was used before this process was forked.
         """
-        try:
-            buffers = self._drawing.bind()
-        except GraphicsError as error:
-            raise GraphicsError(f"renderer 'gl': {error}, or use renderer 'ray'") from error
         mujoco.mjv_updateScene(
             self._model,
             data,
@@ -68,8 +64,12 @@ class GLRenderer:
         geom_type = int(mujoco.mjtObj.mjOBJ_GEOM)
         for geom in self._scene.geoms[: self._scene.ngeom]:
             geom.segid = self._segments[geom.objid] if geom.objtype == geom_type else -1
-        mujoco.mjr_render(self._viewport, self._scene, buffers)
-        mujoco.mjr_readPixels(self._color, self._buffer, self._viewport, buffers)
+        try:
+            with self._drawing.bound() as buffers:
+                mujoco.mjr_render(self._viewport, self._scene, buffers)
+                mujoco.mjr_readPixels(self._color, self._buffer, self._viewport, buffers)
+        except GraphicsError as error:
+            raise GraphicsError(f"renderer 'gl': {error}, or use renderer 'ray'") from error
         # Rows come bottom up; the colour of a pixel is its segment + 1, the background's 0.
         mask = np.flipud(self._color[..., 0] == _TARGET + 1)
         return np.ascontiguousarray(np.flipud(self._metres())), np.ascontiguousarray(mask)

@@ -11,6 +11,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from agents.build import make_agent, make_env
 from agents.sac import SAC
+from perception import registry
 
 
 class Linear(BaseFeaturesExtractor):
@@ -121,3 +122,23 @@ def test_normalised_observations_are_refused():
     env = VecNormalize(DummyVecEnv([lambda: gym.make("Pendulum-v1")]))
     with pytest.raises(ValueError, match="VecNormalize"):
         SAC("MlpPolicy", env)
+
+
+class Normalised(torch.nn.Sequential):
+    """An encoder with running statistics."""
+
+    out_features = 8
+
+    def __init__(self, in_shape):
+        super().__init__(torch.nn.BatchNorm1d(in_shape[-1]), torch.nn.Linear(in_shape[-1], 8))
+
+
+def test_the_target_has_the_running_statistics_of_its_encoder(small, monkeypatch):
+    monkeypatch.setitem(registry._ENCODERS, "normalised", Normalised)
+    base = small(encoder="normalised", method="buffer", steps=80)
+    config = dataclasses.replace(base, learner=dataclasses.replace(base.learner, encoder_training="scratch"))
+    model = make_agent(config, make_env(config))
+    before = [buffer.clone() for buffer in model.critic.buffers()]
+    model.learn(80)
+    for old, online, target in zip(before, model.critic.buffers(), model.critic_target.buffers(), strict=True):
+        assert torch.equal(online, target) and not torch.equal(old, online)

@@ -5,6 +5,7 @@ import pytest
 import robosuite
 
 import envs.push  # noqa: F401 (registers the tasks)
+from envs import control
 from envs.control import HOLD_RANGE, target_pose
 from envs.geometry import (
     HOLD_HEIGHT,
@@ -152,3 +153,20 @@ def test_inside_but_too_fast(slot):
     _, reward, terminated, _, info = slot.step(np.zeros(2))
     assert np.linalg.norm(info["achieved_goal"][:2]) < 0.02 < info["achieved_goal"][2]
     assert reward == 0.0 and not terminated
+
+
+def test_gains_are_those_of_the_module_when_the_step_is_taken(plane, monkeypatch):
+    """Compiled code keeps what it reads from the module, in a cache on the disk too."""
+
+    def moved():
+        plane.reset(seed=0)
+        start = plane.end_effector_position
+        for _ in range(3):
+            plane.step([1.0, 0.0])
+        return float(np.linalg.norm(plane.end_effector_position - start))
+
+    usual = moved()
+    monkeypatch.setattr(control, "KP", 100.0)
+    assert moved() < 0.8 * usual
+    monkeypatch.undo()
+    assert moved() == usual

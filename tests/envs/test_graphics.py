@@ -135,3 +135,19 @@ def test_a_fork_of_a_process_that_drew_says_why_it_cannot():
     done = subprocess.run([sys.executable, "-c", FORK], cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert "spawn" in done.stdout and len(done.stdout.splitlines()) == 1
+
+
+def test_images_of_other_libraries_stay_what_they_are():
+    """They draw into whatever context is current; Gymnasium's here, with pictures and clouds of ours in between."""
+    other = gym.make("InvertedPendulum-v5", render_mode="rgb_array", width=64, height=64)
+    other.reset(seed=0)
+    alone = other.render()
+    assert alone.std() > 1
+    picture, clouds = make(), make(obs="pointcloud", perception={"renderer": "gl", "width": 96})
+    for env in (picture, clouds):
+        env.step(np.zeros(2))
+        env.render()
+        np.testing.assert_array_equal(other.render(), alone)
+        env.close()
+        np.testing.assert_array_equal(other.render(), alone)
+    other.close()

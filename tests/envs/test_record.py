@@ -12,6 +12,8 @@ import pytest
 
 from envs import record as module
 from envs.demonstrations import load_demonstrations
+from envs.make import make_push
+from envs.record import demonstrate
 
 ROOT = Path(__file__).parents[2]
 
@@ -98,3 +100,12 @@ def test_demonstrations_do_not_depend_on_the_number_of_threads(tmp_path):
         subprocess.run(command, cwd=ROOT, env=environment | threads, check=True, timeout=300)
         recorded.append(load_demonstrations(out)[0])
     np.testing.assert_array_equal(recorded[0].observations["state"], recorded[1].observations["state"])
+
+
+def test_a_cloud_of_a_hidden_puck_is_not_demonstrated():
+    """The arm hides it at this start, and the points are the end effector's."""
+    env = make_push("push-slot", obs="pointcloud", success_speed=0.02)
+    assert not env.reset(seed=50)[1]["puck_visible"]
+    assert demonstrate(env, seed=50, clouds=True) is None
+    assert demonstrate(env, seed=51, clouds=True) is not None
+    env.close()
