@@ -68,7 +68,7 @@ class LearnerConfig:
     entropy_in_target: bool = False
     """Entropy bonus in the critic's target (SAC's definition)."""
     target_bounds: tuple[float, float] = (-2.0, 1.0)
-    """Range of the critic's targets."""
+    """Range of the critic's targets, which are of the scaled reward."""
     reward_scale: float = 1.0
     """Factor on the reward that is learnt from, shaping included."""
     demonstration_share: float = 0.1

@@ -24,7 +24,8 @@ class SAC(StockSAC):
     """SAC (Haarnoja et al. 2018) with what the paper adds to it, and what makes its value count steps.
 
     `load` is Stable-Baselines3's: it unpickles, so that a file from somebody else can run code. Run directories and
-    their checkpoints do not use it; `agents.runs.load_policy` reads a policy from them as data.
+    their checkpoints do not use it; `agents.runs.load_policy` reads a policy from them as data. A loaded agent has its
+    potential, but neither guide nor transitions, demonstrated ones included.
 
     Args:
         *args: As for Stable-Baselines3's SAC.
@@ -37,7 +38,8 @@ class SAC(StockSAC):
         **kwargs: As for Stable-Baselines3's SAC.
 
     Raises:
-        ValueError: The device, or the gradient step of these networks, has no such precision.
+        ValueError: The device, or the gradient step of these networks, has no such precision; or a setting that
+            Stable-Baselines3's update heeds and this one does not.
     """
 
     def __init__(

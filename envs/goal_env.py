@@ -237,7 +237,10 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         self.np_random.bit_generator.state = state["rng"]
 
     def __getstate__(self) -> dict[str, Any]:
-        """How to build the same environment again, and where it was: for pickle and copies."""
+        """How to build the same environment again, and where it was: for pickle and copies.
+
+        Changes of the MuJoCo model are not among it; make them in the copy too.
+        """
         return {"settings": self._settings(), "state": self.get_state(), "kept": {k: getattr(self, k) for k in KEPT}}
 
     def __setstate__(self, copied: dict[str, Any]) -> None:
