@@ -1,7 +1,7 @@
 """How well Ṽ_g predicts: value against the number of steps that its goal policy then takes.
 
-γ^n is what Φ reads it as. The learner's own fixed point is γ^(n − 1), for the step that enters the goal earns 1: an exact
-estimator is 1 % above γ^n.
+γ^n is what Φ reads it as. The learner's own fixed point is γ^(n − 1), for the step that enters the goal earns 1: an
+exact estimator is 1 % above γ^n.
 """
 
 from dataclasses import dataclass
