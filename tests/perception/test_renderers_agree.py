@@ -31,7 +31,7 @@ def disturb(env, rng, camera) -> None:
     puck = rng.uniform(*REACHABLE)
     angle = np.arctan2(*(CAMERAS[camera]["position"][:2] - puck)[::-1]) + rng.normal(0, 1.2)
     tip = np.clip(puck + rng.uniform(0.04, 0.12) * np.array([np.cos(angle), np.sin(angle)]), *REACHABLE)
-    env.reset(seed=0, options={"puck": puck, "end_effector": tip})
+    env.robosuite.reset_to(puck, tip, np.zeros(4))  # which lets them overlap
     address, _ = puck_addresses(env.model)
     env.data.qpos[:7] += rng.normal(0, 0.05, 7)
     env.data.qpos[address + 2] += rng.uniform(0, 0.03)
