@@ -16,6 +16,7 @@ from envs.placement import ON_TABLE, PUCK_BODY, TIP_SITE, checked, puck_addresse
 from envs.push import PushPlane, PushSlot, above_zero
 
 TASKS: dict[str, type[PushPlane]] = {"push-slot": PushSlot, "push-plane": PushPlane}
+PUSHER_BODY = "gripper0_right_pusher"
 HORIZONS = {"push-slot": 150, "push-plane": 50}  # [steps]
 OVERLAP = 0.015  # of puck, pusher, walls and table at a start [m]
 KEPT = ("spec", "action_space", "observation_space")  # by a copy, random states of the spaces included
@@ -179,11 +180,12 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
 
     def _refuse_overlap(self) -> None:
         """Raise for a start in which puck or pusher is inside something; contacts would throw it out."""
-        bodies = [self.model.body(name).id for name in (PUCK_BODY, "gripper0_right_pusher")]
-        for contact in self.data.contact:
-            if contact.dist < -OVERLAP and np.isin(self.model.geom_bodyid[contact.geom], bodies).any():
-                names = " and ".join(self.model.geom(int(geom)).name for geom in contact.geom)
-                raise ValueError(f"the start has {names} {-1000 * contact.dist:.0f} mm inside one another")
+        contacts = self.data.contact
+        for deep in np.flatnonzero(contacts.dist < -OVERLAP):
+            bodies = self.model.geom_bodyid[contacts.geom[deep]]
+            if {PUCK_BODY, PUSHER_BODY} & {self.model.body(int(body)).name for body in bodies}:
+                names = " and ".join(self.model.geom(int(geom)).name for geom in contacts.geom[deep])
+                raise ValueError(f"the start has {names} {-1000 * contacts.dist[deep]:.0f} mm inside one another")
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Advance by one control step of 50 ms.
