@@ -64,15 +64,18 @@ def visualize(config: VisualizeConfig) -> list[Path]:
             write_cloud(out["cloud.ply"], seen)
         else:
             print(f"left out {out.pop('cloud.ply')}: no camera sees the puck; choose another --seed or more --cameras")
+        mapped = {name: phi for name, phi in potentials.items() if name == "state" or len(seen)}
         scene.env.reset(options={"puck": goal, "end_effector": goal + np.array([IN_SLOT, 0.0])})
         draw_panel([*views, *look(scene, "puck in the slot")]).savefig(out["panel.png"])
 
-        if potentials:
-            print(f"evaluating the potential of {' and '.join(potentials)} over the table")
+        if mapped:
+            print(f"evaluating the potential of {' and '.join(mapped)} over the table")
             starts, near = {"state": state, "pointcloud": cloud}, scene.base.robosuite.success_distance
             walls = [*SLOT.walls().values(), *RIM.values()]
-            maps = [survey(phi, starts[name], puck, tip, goal, walls, near) for name, phi in potentials.items()]
+            maps = [survey(phi, starts[name], puck, tip, goal, walls, near) for name, phi in mapped.items()]
             draw_heatmap(maps, walls, GRIDS[: config.grids]).savefig(out["potential.png"])
+        elif potentials:
+            print(f"left out {out.pop('potential.png')}: it is that of clouds, and none is seen at the start")
         if trajectories:
             write_film(out[film], frames(scene, trajectories[0], potentials))
     if config.window:

@@ -10,7 +10,7 @@ from envs.record import demonstrate
 from perception.cameras import Intrinsics
 from perception.point_cloud import back_project, open3d, transform
 from perception.visualize.__main__ import main
-from perception.visualize.film import Film, write_film
+from perception.visualize.film import Film, film_suffix, write_film
 from perception.visualize.landscape import curves, overlaps_wall, survey
 from perception.visualize.scene import Scene, project, replay
 from shaping.potential import Potential
@@ -232,3 +232,13 @@ def fails(capsys, arguments: list[str], named: str) -> None:
         main(arguments)
     error = capsys.readouterr().err
     assert stop.value.code == 2 and named in error and error.count("\n") == 1, error
+
+
+def test_a_start_without_the_puck_in_sight_has_no_map_of_clouds(files, tmp_path, capsys):
+    """The cloud would be the end effector's, and the map displaced."""
+    arguments = ["--seed", "50", "--demonstrations", str(files / "both.hdf5"), "--out", str(tmp_path)]
+    main([*arguments, "--estimator", str(files / "pointcloud.pt")])
+    said = capsys.readouterr().out
+    assert f"left out {tmp_path / 'cloud.ply'}: no camera sees the puck" in said
+    assert f"left out {tmp_path / 'potential.png'}: it is that of clouds" in said
+    assert {path.name for path in tmp_path.iterdir()} == {"panel.png", "scene.ply", f"demonstration{film_suffix()}"}
