@@ -12,13 +12,11 @@ import numpy as np
 
 from envs.control import LeanController
 from envs.graphics import Picture
-from envs.placement import ON_TABLE, PUCK_BODY, TIP_SITE, checked, puck_addresses
+from envs.placement import ON_TABLE, TIP_SITE, checked, puck_addresses, refuse_overlap
 from envs.push import PushPlane, PushSlot, above_zero
 
 TASKS: dict[str, type[PushPlane]] = {"push-slot": PushSlot, "push-plane": PushPlane}
-PUSHER_BODY = "gripper0_right_pusher"
 HORIZONS = {"push-slot": 150, "push-plane": 50}  # [steps]
-OVERLAP = 0.015  # of puck, pusher, walls and table at a start [m]
 KEPT = ("spec", "action_space", "observation_space")  # by a copy, random states of the spaces included
 
 
@@ -173,19 +171,10 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
             checked("end_effector", options.get("end_effector", tip), 2),
             checked("goal", options.get("goal", goal), 4, ON_TABLE),
         )
-        self._refuse_overlap()
+        refuse_overlap(self.model, self.data)
         self._controller.reset(self.data)
         self._steps = 0
         return self._observation(), self._info()
-
-    def _refuse_overlap(self) -> None:
-        """Raise for a start in which puck or pusher is inside something; contacts would throw it out."""
-        contacts = self.data.contact
-        for deep in np.flatnonzero(contacts.dist < -OVERLAP):
-            bodies = self.model.geom_bodyid[contacts.geom[deep]]
-            if {PUCK_BODY, PUSHER_BODY} & {self.model.body(int(body)).name for body in bodies}:
-                names = " and ".join(self.model.geom(int(geom)).name for geom in contacts.geom[deep])
-                raise ValueError(f"the start has {names} {-1000 * contacts.dist[deep]:.0f} mm inside one another")
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Advance by one control step of 50 ms.

@@ -24,6 +24,8 @@ from envs.geometry import (
 
 TIP_SITE = "gripper0_right_grip_site"
 PUCK_BODY = "puck_main"
+PUSHER_BODY = "gripper0_right_pusher"
+OVERLAP = 0.015  # of puck, pusher, walls and table at a start [m]
 ON_TABLE = np.array(TABLE_SIZE[:2]) / 2  # largest |x| and |y| of puck and goal [m]
 IK_ITERATIONS = 50
 IK_DAMPING = 1e-4
@@ -140,6 +142,20 @@ def place(
     data.qpos[:7] = home
     solve_ik(model, data, np.array([*tip_xy, HOLD_HEIGHT]))
     mujoco.mj_forward(model, data)
+
+
+def refuse_overlap(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+    """Refuse a start in which puck or pusher is inside something; contacts would throw it out.
+
+    Raises:
+        ValueError: It is; names both and how deep.
+    """
+    contacts = data.contact
+    for deep in np.flatnonzero(contacts.dist < -OVERLAP):
+        bodies = model.geom_bodyid[contacts.geom[deep]]
+        if {PUCK_BODY, PUSHER_BODY} & {model.body(int(body)).name for body in bodies}:
+            names = " and ".join(model.geom(int(geom)).name for geom in contacts.geom[deep])
+            raise ValueError(f"the start has {names} {-1000 * contacts.dist[deep]:.0f} mm inside one another")
 
 
 def solve_ik(model: mujoco.MjModel, data: mujoco.MjData, target: np.ndarray) -> None:
