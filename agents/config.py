@@ -215,10 +215,18 @@ def check(config: TrainConfig) -> None:
                 raise ValueError(f"--{name.replace('_', '-')} is {number}; it must lie in [{low:g}, {high:g}]")
     if len(config.learner.net_arch) > 16:
         raise ValueError(f"--learner.net-arch has {len(config.learner.net_arch)} layers; it may have 16")
-    if not ENT_COEF.fullmatch(config.learner.ent_coef):
-        raise ValueError(
-            f"--learner.ent-coef is {config.learner.ent_coef!r}; give a number, auto, or auto_ and a number"
-        )
+    check_temperature(config.learner.ent_coef)
     low, high = config.learner.target_bounds
     if low >= high:
         raise ValueError(f"--learner.target-bounds are {low} and {high}; give the lower one first")
+
+
+def check_temperature(ent_coef: str) -> None:
+    """Check a temperature; Stable-Baselines3 takes whatever begins with auto, and starts at 1.
+
+    Raises:
+        ValueError: It is none, or an adapted one does not start above 0.
+    """
+    adapted = ent_coef.startswith("auto_")
+    if not ENT_COEF.fullmatch(ent_coef) or (adapted and float(ent_coef.removeprefix("auto_")) == 0):
+        raise ValueError(f"--learner.ent-coef is {ent_coef!r}; give a number, auto, or auto_ and a number above 0")

@@ -16,7 +16,7 @@ from agents.build import DEFAULT_ENCODERS
 from agents.calibration import Calibration, calibrate, plot_calibration
 from agents.callbacks import Checkpoint
 from agents.checkpoint import list_checkpoints, load_checkpoint, newest_intact, set_aside
-from agents.config import Observation
+from agents.config import Observation, check_temperature
 from agents.evaluation import evaluate
 from agents.features import EncoderExtractor, SharedEncoderPolicy
 from agents.files import write_bytes
@@ -160,7 +160,8 @@ def _settings(config: PretrainConfig) -> dict[str, Any]:
 
 
 def _refuse(config: PretrainConfig) -> None:
-    """Raise where there is something that must not be overwritten, or nothing to resume."""
+    """Raise where there is something that must not be overwritten, nothing to resume, or no temperature."""
+    check_temperature(config.learner.ent_coef)
     present = bool(list_checkpoints(config.partial))
     if config.file.exists():
         raise FileExistsError(f"{config.file} exists; move it away, or choose another --out")

@@ -76,22 +76,20 @@ class PotentialShaping(gymnasium.Wrapper):
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         """Take a step and shape its reward."""
         observation, reward, terminated, truncated, info = self.env.step(action)
-        if self._over and not (terminated or truncated):  # `Autoreset` below: a start, not a transition
-            self._over, self._potential = False, self._evaluate(observation, success=False)
-            return observation, float(reward), terminated, truncated, {**info, "potential": self._potential}
         success = bool(terminated and info.get("is_success", False))
         failure = terminated and not success
         potential, next_potential = self._potential, 0.0 if failure else self._evaluate(observation, success)
+        starts = self._over  # by an `Autoreset` below: no transition, so nothing to shape
         self._potential, self._over = next_potential, bool(terminated or truncated)
         info = {
             **info,
-            "potential": potential,
+            "potential": next_potential if starts else potential,
             "next_potential": next_potential,
             "unshaped_reward": info.get("unshaped_reward", float(reward)),  # of another shaping below
         }
         return (
             observation,
-            shaped_reward(float(reward), potential, next_potential, self.gamma),
+            float(reward) if starts else shaped_reward(float(reward), potential, next_potential, self.gamma),
             terminated,
             truncated,
             info,

@@ -65,7 +65,7 @@ def test_a_configuration_survives_its_file(tmp_path):
     assert read_config_file(tmp_path / "config.json") == config
 
 
-@pytest.mark.parametrize("value", ["auto0.005", "auto-0.005", "automatic", "auto_", "-1", "auto_nan"])
+@pytest.mark.parametrize("value", ["auto0.005", "auto-0.005", "automatic", "auto_", "auto_0", "-1", "auto_nan"])
 def test_a_temperature_that_is_none_is_refused(value):
     with pytest.raises(ValueError, match=f"--learner.ent-coef is '{value}'; give a number, auto"):
         check(TrainConfig(learner=LearnerConfig(ent_coef=value)))

@@ -9,7 +9,7 @@ import torch
 from agents.calibration import Calibration
 from agents.hindsight import HindsightReplayBuffer
 from agents.lock import locked
-from agents.pretrain import PretrainConfig, learn, make_goal_learner, make_plane, to_estimator
+from agents.pretrain import GoalLearnerConfig, PretrainConfig, learn, make_goal_learner, make_plane, to_estimator
 
 
 def test_a_value_that_counts_steps_is_calibrated_and_another_is_not():
@@ -99,3 +99,10 @@ def test_the_estimator_has_the_goal_policy_of_its_learner(obs):
 def test_files_beside_an_estimator_keep_its_whole_name(tmp_path):
     names = [PretrainConfig(out=tmp_path / name).beside(".json").name for name in ("a.pt", "a-0.1", "a-0.2")]
     assert names == ["a.json", "a-0.1.json", "a-0.2.json"]
+
+
+def test_a_temperature_that_is_none_is_refused(tmp_path):
+    config = PretrainConfig(out=tmp_path / "a.pt", learner=GoalLearnerConfig(ent_coef="auto0.02"))
+    with pytest.raises(ValueError, match="--learner.ent-coef is 'auto0.02'"):
+        learn(config)
+    assert not list(tmp_path.iterdir())
