@@ -103,6 +103,6 @@ def test_files_beside_an_estimator_keep_its_whole_name(tmp_path):
 
 def test_a_temperature_that_is_none_is_refused(tmp_path):
     config = PretrainConfig(out=tmp_path / "a.pt", learner=GoalLearnerConfig(ent_coef="auto0.02"))
-    with pytest.raises(ValueError, match="--learner.ent-coef is 'auto0.02'"):
+    with pytest.raises(ValueError, match=r"--learner\.ent-coef is 'auto0\.02'"):
         learn(config)
     assert not list(tmp_path.iterdir())
