@@ -65,14 +65,16 @@ def load_estimator(config: TrainConfig) -> ValueEstimator:
     return ValueEstimator.load(path, observation=config.obs)
 
 
-def load_trajectories(config: TrainConfig) -> list[Trajectory]:
-    """Read the demonstrations, the shipped ones for the number of grids by default.
+def load_trajectories(config: TrainConfig, env: gym.Env) -> list[Trajectory]:
+    """Read the demonstrations, the shipped ones for the number of grids by default, each up to its first success.
 
     Raises:
-        FileNotFoundError: No such file.
-        ValueError: Invalid demonstrations, or without the configured observation.
+        ValueError: Invalid demonstrations, or without the configured observation; no such filter key.
     """
-    return load_demonstrations(_demonstrations(config), obs=config.obs)
+    base: Any = env.unwrapped
+    return load_demonstrations(
+        _demonstrations(config), obs=config.obs, filter_key=config.filter_key, goal_reward=base.goal_reward
+    )
 
 
 def _demonstrations(config: TrainConfig) -> Path:
@@ -96,7 +98,7 @@ def make_agent(config: TrainConfig, env: gym.Env) -> SAC:
     torch.set_num_threads(config.threads)
     pretrained = learner.encoder_training != "scratch" and _has_weights(config)
     estimator = load_estimator(config) if method.potential or pretrained else None
-    trajectories = load_trajectories(config) if method.potential or method.buffer else []
+    trajectories = load_trajectories(config, env) if method.potential or method.buffer else []
     _refuse_failed(trajectories, config, env)
     warn_if_longer(trajectories, env.get_wrapper_attr("horizon"))
     shown = [t.observations[config.obs] for t in trajectories]
@@ -158,7 +160,7 @@ def revision() -> str:
 def _refuse_failed(trajectories: list[Trajectory], config: TrainConfig, env: gym.Env) -> None:
     """Refuse a demonstration that is no success at its end: it would be stored, and valued, as one."""
     base: Any = env.unwrapped
-    for number, trajectory in enumerate(trajectories):
+    for trajectory in trajectories:
         state, cloud = (trajectory.observations.get(name) for name in ("state", "pointcloud"))
         if state is not None:
             away, success = state[-1, 4:6], base.goal_reward(state[-1, 4:8], np.zeros(4)) > 0
@@ -168,8 +170,8 @@ def _refuse_failed(trajectories: list[Trajectory], config: TrainConfig, env: gym
             success = np.hypot(*away) < SEEN_AT_GOAL
         if not success:
             raise ValueError(
-                f"{_demonstrations(config)}: demo_{number} is no success at its end, {np.hypot(*away):.3f} m from the "
-                "goal; record it until the puck rests in the goal"
+                f"{_demonstrations(config)}: {trajectory.name} is no success at its end, {np.hypot(*away):.3f} m from "
+                "the goal; record it until the puck rests in the goal"
             )
 
 

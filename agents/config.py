@@ -117,6 +117,8 @@ class TrainConfig:
     """Pre-trained Ṽ_g; default: the shipped one for the observation."""
     demonstrations: Path | None = None
     """HDF5 file; default: the shipped one for the number of grids."""
+    filter_key: str | None = None
+    """Take the demonstrations that this mask of the file lists, e.g. train; default: all."""
     seed: int = 0
     """Of weights, exploration and starts."""
     steps: int = 40_000

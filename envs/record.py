@@ -13,9 +13,9 @@ from envs.demonstrations import Trajectory, save_demonstrations
 from envs.errors import one_line_errors
 from envs.expert import Expert
 from envs.make import SUCCESS_SPEEDS, make_push
+from envs.playback import describe_environment, describe_model, get_simulator_state
 
 ATTEMPTS = 10  # of one demonstration
-TASK_IDS = {"push-slot": "PushSlot-v0", "push-plane": "PushPlane-v0"}
 
 
 def demonstrate(env: gym.Env, grid: int | None = None, seed: int = 0, clouds: bool = False) -> Trajectory | None:
@@ -28,7 +28,7 @@ def demonstrate(env: gym.Env, grid: int | None = None, seed: int = 0, clouds: bo
         clouds: The observations of `env` are clouds, to be recorded beside the state.
 
     Returns:
-        The demonstration, with actions; None if the episode was not a success.
+        The demonstration, with actions and simulator states; None if the episode was not a success.
     """
     base: Any = env.unwrapped
     # What reset(seed=seed, options={"grid": grid}) draws. The tip that is reached differs by the tolerance of the
@@ -37,12 +37,14 @@ def demonstrate(env: gym.Env, grid: int | None = None, seed: int = 0, clouds: bo
     observation, info = env.reset(seed=seed, options=dict(zip(("puck", "end_effector", "goal"), start, strict=True)))
     expert = Expert(base.puck_position, None if base.task == "push-slot" else base.goal_position)
     rows: dict[str, list[np.ndarray]] = {"state": [], "pointcloud": [], "puck_pose": []}
+    states: list[np.ndarray] = []
     actions: list[np.ndarray] = []
     terminated = truncated = info["is_success"]
     seen = True
     while True:
         rows["state"].append(base._observation())
         rows["puck_pose"].append(base.puck_pose)
+        states.append(get_simulator_state(base))
         if clouds:
             seen &= info["puck_visible"]  # else the cloud is not the puck's, and would be demonstrated as a goal
             rows["pointcloud"].append(observation)
@@ -53,7 +55,15 @@ def demonstrate(env: gym.Env, grid: int | None = None, seed: int = 0, clouds: bo
         observation, _, terminated, truncated, info = env.step(actions[-1])
     if not (terminated and actions and seen):
         return None
-    return Trajectory({k: np.stack(v) for k, v in rows.items() if v}, np.stack(actions), grid, seed, start[1])
+    return Trajectory(
+        {k: np.stack(v) for k, v in rows.items() if v},
+        np.stack(actions),
+        grid,
+        seed,
+        start[1],
+        np.stack(states),
+        describe_model(base),
+    )
 
 
 def record(
@@ -69,7 +79,7 @@ def record(
     """Record demonstrations of the hand-coded, sub-optimal expert.
 
     Episodes cycle through the active reset grids; one that fails is dropped and repeated with another start. The pose
-    of the puck is always recorded.
+    of the puck and the states of the simulator are always recorded.
 
     Args:
         out: HDF5 file to write.
@@ -111,9 +121,8 @@ def record(
         print(f"demo_{episode}: {start}seed {trajectory.seed}, {trajectory.horizon} steps")
         kept = {k: v for k, v in trajectory.observations.items() if k in (*obs, "puck_pose")}
         trajectories.append(replace(trajectory, observations=kept, actions=None if action_free else trajectory.actions))
+    save_demonstrations(out, trajectories, describe_environment(env), overwrite)
     env.close()
-    env_args = {"env_name": TASK_IDS[task], "type": 2, "env_kwargs": {"obs": obs[0], **arguments}}  # 2: robomimic's Gym
-    save_demonstrations(out, trajectories, env_args, overwrite)
     what = "action-free demonstration" if action_free else "demonstration"
     print(f"wrote {len(trajectories)} {what}{'s'[: len(trajectories) > 1]} of {', '.join(obs)} to {out}")
 

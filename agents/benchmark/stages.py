@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,7 +116,9 @@ def potential_stages(settings: Settings) -> Iterator[Stage]:
     """Φ of one observation at a time, as training asks for it, for one and for many demonstrations."""
     for obs, noun in OBSERVATIONS.items():
         config = settings.config(obs)
-        estimator, shown = load_estimator(config), load_trajectories(config)[0].observations[obs]
+        with closing(settings.env(obs)) as env:
+            shown = load_trajectories(config, env)[0].observations[obs]
+        estimator = load_estimator(config)
         seen = np.concatenate(vary(shown, 8, seed=1))
         for demonstrations in ([shown], vary(shown, DEMONSTRATIONS)):
             potential = make_potential(config, estimator, demonstrations)

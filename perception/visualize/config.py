@@ -16,6 +16,8 @@ class VisualizeConfig:
     """Directory to write to."""
     demonstrations: Path | None = None
     """HDF5 file of demonstrations; the shipped one for the number of grids if not given."""
+    filter_key: str | None = None
+    """Take the demonstrations that this mask of the file lists, e.g. train; all if not given."""
     estimator: Path | None = None
     """Pre-trained value estimator, of states or clouds; both shipped ones if not given."""
     grids: Literal[1, 2, 3] = 1

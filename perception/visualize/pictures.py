@@ -13,13 +13,16 @@ import torch
 import assets
 from envs.demonstrations import Trajectory, load_demonstrations
 from envs.geometry import GRIDS, RIM, SLOT
+from envs.goal_env import PushEnv
+from envs.make import SUCCESS_SPEEDS
+from envs.playback import get_simulator_state
 from perception.visualize.clouds import check_display, show_clouds, write_cloud
 from perception.visualize.config import VisualizeConfig
 from perception.visualize.film import Film, film_suffix, write_film
 from perception.visualize.heatmap import draw_heatmap
 from perception.visualize.landscape import curves, survey
 from perception.visualize.panel import draw_panel
-from perception.visualize.scene import Scene, View, replay
+from perception.visualize.scene import Scene, View, replay, straying
 from shaping.potential import Potential
 from shaping.value import ValueEstimator
 
@@ -41,10 +44,10 @@ def visualize(config: VisualizeConfig) -> list[Path]:
         check_display()
     if config.seed < 0:
         raise ValueError(f"--seed is {config.seed}; it must not be negative")
-    trajectories, potentials = load_potentials(config)
+    trajectory, potentials = load_potentials(config)
     film = "demonstration" + film_suffix()
     out = {name: config.out / name for name in ("panel.png", "cloud.ply", "scene.ply")}
-    out |= {film: config.out / film} if trajectories else {}
+    out |= {film: config.out / film} if trajectory else {}
     out |= {"potential.png": config.out / "potential.png"} if potentials else {}
     present = [str(path) for path in out.values() if path.exists()]
     if present and not config.overwrite:
@@ -76,15 +79,15 @@ def visualize(config: VisualizeConfig) -> list[Path]:
             draw_heatmap(maps, walls, GRIDS[: config.grids]).savefig(out["potential.png"])
         elif potentials:
             print(f"left out {out.pop('potential.png')}: it is that of clouds, and none is seen at the start")
-        if trajectories:
-            write_film(out[film], frames(scene, trajectories[0], potentials))
+        if trajectory:
+            write_film(out[film], frames(scene, trajectory, potentials))
     if config.window:
         show_clouds(views[0].points, points, colors)
     return list(out.values())
 
 
-def load_potentials(config: VisualizeConfig) -> tuple[list[Trajectory], dict[str, Potential]]:
-    """Read demonstrations and estimators; return the former, and Φ by observation, clouds first.
+def load_potentials(config: VisualizeConfig) -> tuple[Trajectory | None, dict[str, Potential]]:
+    """Read demonstrations and estimators; return the demonstration to film, and Φ by observation, clouds first.
 
     Raises:
         FileNotFoundError: A named file is missing, or an estimator is named and there are no demonstrations.
@@ -98,23 +101,40 @@ def load_potentials(config: VisualizeConfig) -> tuple[list[Trajectory], dict[str
         if named:
             raise FileNotFoundError("a potential needs demonstrations too; record some and give --demonstrations")
         print("no demonstrations: neither film nor potential; give --demonstrations")
-        return [], {}
-    trajectories = load_demonstrations(path)
+        return None, {}
+    recorded = load_demonstrations(path, filter_key=config.filter_key)
+    filmed: Trajectory | None = None
     potentials: dict[str, Potential] = {}
     for file in estimators:
         estimator = ValueEstimator.load(file)
         name = estimator.observation
-        if not all(name in trajectory.observations for trajectory in trajectories):
+        if not all(name in trajectory.observations for trajectory in recorded):
             reason = f"{file}: made for {name!r} observations, which {path} does not have"
             if named:
                 raise ValueError(f"{reason}; choose another --estimator, or record with --obs {name}")
             print(f"left out {reason}")
             continue
+        trajectories = _until_success(path, config, name)
+        filmed = filmed or trajectories[0]
         observations = [trajectory.observations[name] for trajectory in trajectories]
         potentials[name] = Potential(estimator, observations, combine=config.combine, radius=config.radius)
     if not potentials:
         print("no estimator: no potential; give --estimator")
-    return trajectories, potentials
+    return filmed or _until_success(path, config)[0], potentials
+
+
+def _until_success(path: Path, config: VisualizeConfig, obs: str | None = None) -> list[Trajectory]:
+    """Read demonstrations as what learns from these observations does; from states if not given."""
+    with closing(PushEnv("push-slot", success_speed=SUCCESS_SPEEDS[obs or "state"])) as task:
+        trajectories = load_demonstrations(path, obs, config.filter_key, task.goal_reward, states=True)
+        size = len(get_simulator_state(task))
+    for trajectory in trajectories:
+        found = size if trajectory.states is None else trajectory.states.shape[1]
+        if found != size:
+            raise ValueError(
+                f"{path}: {trajectory.name}: states: rows have {found} numbers, but this task's have {size}"
+            )
+    return trajectories
 
 
 def look(scene: Scene, title: str) -> list[View]:
@@ -139,7 +159,11 @@ def frames(scene: Scene, trajectory: Trajectory, potentials: dict[str, Potential
         yield film.frame(step, rgb, scene.pixels(camera))
         if step % 25 == 0 or step == trajectory.horizon:
             print(f"filmed step {step} of {trajectory.horizon}")
-    print(f"the puck stayed within {1000 * max(apart):.1f} mm of the recording")
+    recorded = trajectory.states is not None
+    print(f"the puck stayed within {1000 * max(apart):.1f} mm of the recording{' by its states' if recorded else ''}")
+    if recorded and trajectory.actions is not None:
+        strayed = 1000 * straying(scene, trajectory)
+        print(f"played back by its actions it strays up to {strayed:.1f} mm, depending on processor, BLAS and MuJoCo")
 
 
 def _shipped(name: str) -> Path | None:

@@ -13,6 +13,7 @@ from envs.demonstrations import Trajectory
 from envs.geometry import PUCK_HALF_HEIGHT, TABLE_HEIGHT, WORKSPACE
 from envs.goal_env import PushEnv
 from envs.placement import puck_addresses
+from envs.playback import play_actions, set_simulator_state
 from perception.cameras import Intrinsics, camera_to_world
 from perception.observation import PointCloudObservation
 from perception.point_cloud import back_project, transform
@@ -64,14 +65,19 @@ def project(
     return camera.focal * np.stack([x, y], axis=-1) / z[:, None] + camera.center
 
 
-class PosedPuck(gymnasium.Wrapper):
-    """Let `reset` put the puck at a whole pose: option "puck_pose", position [m] and quaternion (w, x, y, z)."""
+class Posed(gymnasium.Wrapper):
+    """Let `reset` put the puck at a whole pose, or everything where it was recorded.
+
+    Options are "puck_pose", position [m] and quaternion (w, x, y, z), and "simulator", see `envs.playback`.
+    """
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Reset, then move the puck if asked to."""
+        """Reset, then move the puck or everything if asked to."""
         options = dict(options or {})
-        pose = options.pop("puck_pose", None)
+        pose, state = options.pop("puck_pose", None), options.pop("simulator", None)
         result = self.env.reset(seed=seed, options=options)
+        if state is not None:
+            set_simulator_state(self.env, state)
         if pose is not None:
             base: Any = self.env.unwrapped
             start, _ = puck_addresses(base.model)
@@ -99,7 +105,7 @@ class Scene:
     def __init__(self, grids: int = 1, cameras: Sequence[str] = ("overhead",), renderer: str = "ray") -> None:
         self.base = PushEnv("push-slot", grids=grids, render_mode="rgb_array")
         size: dict[str, Any] = {"width": CLOUD_SIZE, "height": CLOUD_SIZE}
-        self.env = PointCloudObservation(PosedPuck(self.base), cameras=cameras, renderer=renderer, **size)
+        self.env = PointCloudObservation(Posed(self.base), cameras=cameras, renderer=renderer, **size)
         self.cameras = tuple(cameras)
         model = self.base.model
         self._puck = {name: make_renderer(renderer, model, name, **size) for name in self.cameras}
@@ -163,25 +169,44 @@ def puck_poses(trajectory: Trajectory, goal: Float[np.ndarray, "2"]) -> Float[np
 def replay(scene: Scene, trajectory: Trajectory) -> Iterator[float]:
     """Bring the scene to each state of a demonstration in turn.
 
-    Recorded actions are repeated from the recorded start. Without actions, or without a start, puck and end effector
-    are put where they were seen.
+    Recorded states of the simulator are shown. Without them, recorded actions are repeated from the recorded start;
+    without actions, or without a start, puck and end effector are put where they were seen.
 
     Yields:
         Distance of the puck from where it was recorded, in the plane [m].
+
+    Raises:
+        ValueError: The states are those of another model.
     """
     poses = puck_poses(trajectory, scene.base.goal_position)
-    rows = trajectory.observations
+    if trajectory.states is not None:
+        for state, pose in zip(trajectory.states, poses, strict=False):
+            scene.env.reset(options={"simulator": state})
+            yield _distance(scene, pose)
+        return
     if trajectory.actions is not None and _start(scene, trajectory, poses[0]):
         yield _distance(scene, poses[0])
         for action, pose in zip(trajectory.actions, poses[1:], strict=True):
             scene.env.step(action)
             yield _distance(scene, pose)
         return
+    rows = trajectory.observations
     reach = rows["state"][:, :2] if "state" in rows else rows["pointcloud"][..., :2].mean(axis=1)
     for pose, offset in zip(poses, reach, strict=True):
         tip = np.clip(pose[:2] - offset, *WORKSPACE)  # a hand may have been where the arm cannot
         scene.env.reset(options={"puck": pose[:2], "end_effector": tip, "puck_pose": pose})
         yield _distance(scene, pose)
+
+
+def straying(scene: Scene, trajectory: Trajectory) -> float:
+    """Play the actions and return the largest distance of the puck from where it was recorded, in the plane [m].
+
+    Raises:
+        ValueError: There are no actions, or neither states nor start were recorded.
+    """
+    poses = puck_poses(trajectory, scene.base.goal_position)
+    played = play_actions(scene.base, trajectory)
+    return max(_distance(scene, pose) for _, pose in zip(played, poses, strict=True))
 
 
 def _start(scene: Scene, trajectory: Trajectory, pose: Float[np.ndarray, "7"]) -> bool:

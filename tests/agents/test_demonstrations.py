@@ -13,7 +13,7 @@ import torch
 
 from agents.build import make_agent, make_env
 from agents.train import main, train
-from envs.demonstrations import Trajectory, load_demonstrations, save_demonstrations
+from envs.demonstrations import Trajectory, first_success, load_demonstrations, save_demonstrations
 from perception.rendering.ray import RayRenderer
 
 
@@ -112,6 +112,87 @@ def test_frames_without_the_puck_are_counted_in_the_log(small, monkeypatch):
     stored = model.replay_buffer.filled()
     assert model.get_env().get_attr("hidden_frames")[0] >= 10
     assert len(stored["observations"]) == 60 and all(np.isfinite(rows).all() for rows in stored.values())
+
+
+def idle(trajectory: Trajectory) -> Trajectory:
+    """The puck rests in the goal for another 30 frames."""
+    rows = {k: np.concatenate([v, np.repeat(v[-1:], 30, axis=0)]) for k, v in trajectory.observations.items()}
+    actions = np.concatenate([trajectory.actions, np.zeros((30, 2), np.float32)])
+    return dataclasses.replace(trajectory, observations=rows, actions=actions)
+
+
+def back_and_forth(trajectory: Trajectory) -> Trajectory:
+    """The puck leaves the goal as it came, and comes back."""
+    there = {k: v[-40:] for k, v in trajectory.observations.items()}
+    rows = {k: np.concatenate([v, there[k][::-1], there[k]]) for k, v in trajectory.observations.items()}
+    actions = np.concatenate([trajectory.actions, np.zeros((80, 2), np.float32)])
+    return dataclasses.replace(trajectory, observations=rows, actions=actions)
+
+
+@pytest.mark.parametrize("action_free", [False, True])
+@pytest.mark.parametrize("change", [idle, back_and_forth])
+@pytest.mark.parametrize("obs", ["state", "pointcloud"])
+def test_a_demonstration_ends_at_its_first_success(small, recorded, tmp_path, capsys, obs, change, action_free):
+    """V_d, Φ and rows of the buffer are those of the file that somebody has trimmed."""
+    end = first_success(recorded.observations, make_env(small(obs)).unwrapped.goal_reward)
+    trimmed, longer = cut(recorded, 0, end), change(recorded)
+    if action_free:
+        trimmed, longer = (dataclasses.replace(t, actions=None) for t in (trimmed, longer))
+    buffers, lines = [], []
+    for name, shown in (("trimmed", trimmed), ("longer", longer)):
+        save_demonstrations(tmp_path / f"{name}.hdf5", [shown], {})
+        method = "potential" if action_free else "buffer+potential+annealing"
+        config = small(obs, demonstrations=tmp_path / f"{name}.hdf5", method=method)
+        capsys.readouterr()
+        buffers.append(make_agent(config, make_env(config)).replay_buffer)
+        lines.append([line for line in capsys.readouterr().out.splitlines() if "demo_0" in line])
+    cut_line = f"demo_0: cut from {longer.horizon} to {end} steps, at the first success of {obs} observations"
+    assert lines == [[], [f"{tmp_path / 'longer.hdf5'}: {cut_line}"]]
+    seen = recorded.observations[obs].astype(np.float32)
+    one, other = (buffer.potential for buffer in buffers)
+    np.testing.assert_array_equal(one(seen), other(seen))
+    assert one.fingerprint() == other.fingerprint()
+    (worth,) = other.explain(seen[0])["V_d"]
+    np.testing.assert_allclose(worth, 0.99 ** np.arange(end, -1, -1), rtol=1e-6)
+    if not action_free:
+        rows = [buffer.demonstrations.filled() for buffer in buffers]
+        assert rows[0].keys() == rows[1].keys()
+        for name in rows[0]:
+            np.testing.assert_array_equal(rows[0][name], rows[1][name])
+        last = np.arange(end) == end - 1
+        np.testing.assert_array_equal(rows[1]["rewards"].reshape(-1), last)
+        np.testing.assert_array_equal(rows[1]["dones"].reshape(-1), last)
+
+
+def test_the_shipped_clouds_end_where_the_task_on_clouds_does(small):
+    """At 0.1 m/s, six steps before the recorded end at 0.02 m/s."""
+    lengths = {}
+    for obs in ("state", "pointcloud"):
+        config = small(obs, demonstrations=None)
+        buffer = make_agent(config, make_env(config)).replay_buffer
+        lengths[obs] = (len(buffer.potential.demonstrated) - 1, buffer.demonstrations.size())
+    assert lengths == {"state": (126, 126), "pointcloud": (120, 120)}
+
+
+def test_a_filter_key_chooses_demonstrations(files, small, recorded, tmp_path, capsys):
+    path = written(tmp_path, recorded, cut(recorded, 1), cut(recorded, 2))
+    with h5py.File(path, "r+") as content:
+        content["mask/train"] = np.array(["demo_2", "demo_0"], dtype="S8")
+    starts = {}
+    for key in (None, "train"):
+        config = small(demonstrations=path, filter_key=key)
+        starts[key] = make_agent(config, make_env(config)).replay_buffer.potential.demonstrated.starts.tolist()
+    horizon = recorded.horizon
+    assert starts == {
+        None: [0, horizon + 1, 2 * horizon + 1, 3 * horizon],
+        "train": [0, horizon + 1, 2 * horizon],
+    }
+    given = ["--demonstrations", str(path), "--estimator", str(files["state"]), "--out", str(tmp_path / "run")]
+    with pytest.raises(SystemExit) as stop:
+        main([*given, "--filter-key", "test"])
+    said = capsys.readouterr().err
+    assert stop.value.code == 2 and said == f"error: {path}: has no filter key 'test'; it has train\n"
+    assert not (tmp_path / "run").exists()
 
 
 def damaged(path, harm):

@@ -5,6 +5,7 @@ import pickle
 import re
 import shutil
 import threading
+import tracemalloc
 
 import h5py
 import numpy as np
@@ -75,6 +76,21 @@ HOSTILE = {
         "actions",
         "more than the 1024 MiB",
     ),
+    "fill values": (
+        lambda d, o: declared(d, "obs/state", (2**24, 8), dtype="f4"),
+        "obs/state",
+        "more than the 1024 MiB",
+    ),
+    "fill values of a byte": (
+        lambda d, o: declared(d, "obs/state", (10**7, 8), dtype="i1", chunks=(1000, 8)),
+        "obs/state",
+        "more than the 1024 MiB",
+    ),
+    "more rows than a size holds": (
+        lambda d, o: declared(d, "obs/state", (2**61, 8), chunks=(10, 8)),
+        "obs/state",
+        "more than the 1024 MiB",
+    ),
     "objects": (lambda d, o: declared(d, "obs/state", (4, 8), dtype=h5py.string_dtype()), "obs/state", "not numbers"),
     "references": (lambda d, o: declared(d, "obs/state", (4, 8), dtype=h5py.ref_dtype), "obs/state", "not numbers"),
     "complex": (lambda d, o: declared(d, "obs/state", (4, 8), dtype="c16"), "obs/state", "not numbers"),
@@ -131,6 +147,40 @@ def test_many_arrays_share_one_budget(file):
             declared(demo, "obs/pointcloud", (4, 400_000, 4), chunks=(1, 1000, 4))
     with pytest.raises(ValueError, match=r"demo_\d+: obs/pointcloud: .* more than the 1024 MiB that a file may hold"):
         load_demonstrations(file)
+
+
+def test_sizes_are_counted_before_memory_is_taken(file):
+    """The last array is one too many; those before it are not read."""
+    with h5py.File(file, "r+") as content:
+        for i in range(1, 4):
+            content.copy("data/demo_0", content["data"], f"demo_{i}")
+            declared(content[f"data/demo_{i}"], "obs/state", (3_000_000, 8))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=r"demo_3: obs/state: .* more than the 1024 MiB that a file may hold"):
+            load_demonstrations(file)
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i1", "?"])
+def test_no_more_memory_is_taken_than_is_counted(file, dtype):
+    rows = 200_000
+    with h5py.File(file, "r+") as content:
+        demo = content["data/demo_0"]
+        for key, shape in (("obs/state", (rows + 1, 8)), ("obs/pointcloud", (rows + 1, 2, 4)), ("actions", (rows, 2))):
+            declared(demo, key, shape, dtype=dtype)
+        for key in ("rewards", "dones"):
+            declared(demo, key, (rows,))
+        del demo.attrs["num_samples"]
+    counted = 2 * rows * 10 * (12 if dtype == "f4" else 16)
+    tracemalloc.start()
+    try:
+        assert load_demonstrations(file)[0].horizon == rows
+        assert tracemalloc.get_traced_memory()[1] < counted
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("dtype", ["f2", ">f8", "i4", "?", np.longdouble])

@@ -30,7 +30,9 @@ def test_records_one_demonstration_for_each_grid(tmp_path, monkeypatch, capsys):
     assert [t.grid for t in demonstrations] == [0, 1]
     assert all(set(t.observations) == {"state", "puck_pose"} and t.actions is not None for t in demonstrations)
     with h5py.File(out) as file:
-        assert json.loads(file["data"].attrs["env_args"])["env_kwargs"]["grids"] == 2
+        made = json.loads(file["data"].attrs["env_args"])
+        assert made["env_name"] == "PushSlot" and made["env_kwargs"]["grids"] == 2
+        assert [len(file[f"data/demo_{i}/states"]) for i in (0, 1)] == [t.horizon for t in demonstrations]
     printed = capsys.readouterr().out
     assert f"{demonstrations[1].horizon} steps" in printed
     assert printed.splitlines()[-1] == f"wrote 2 demonstrations of state to {out}"

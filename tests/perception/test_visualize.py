@@ -1,5 +1,8 @@
 """Pictures show what is there: points on the puck, images upright, Φ where the puck would be."""
 
+import dataclasses
+
+import h5py
 import imageio.v2 as imageio
 import numpy as np
 import pytest
@@ -12,7 +15,7 @@ from perception.point_cloud import back_project, open3d, transform
 from perception.visualize.__main__ import main
 from perception.visualize.film import Film, film_suffix, write_film
 from perception.visualize.landscape import curves, overlaps_wall, survey
-from perception.visualize.scene import Scene, project, replay
+from perception.visualize.scene import Scene, project, replay, straying
 from shaping.potential import Potential
 from shaping.value import ValueEstimator
 
@@ -47,6 +50,8 @@ def files(demonstration, tmp_path_factory):
     states = {k: v for k, v in demonstration.observations.items() if k != "pointcloud"}
     save_demonstrations(folder / "both.hdf5", [demonstration], {})
     save_demonstrations(folder / "states.hdf5", [Trajectory(states)], {})
+    foreign = Trajectory(states, states=np.zeros((STEPS + 1, 3)))
+    save_demonstrations(folder / "foreign.hdf5", [foreign], {})
     ValueEstimator("state", "state").save(folder / "state.pt")
     ValueEstimator("pointcloud", "centroid").save(folder / "pointcloud.pt")
     return folder
@@ -93,10 +98,20 @@ def test_surroundings_have_the_puck_in_its_colour_and_place(scene):
     assert np.median(points[:, 2]) == pytest.approx(TABLE_HEIGHT, abs=0.005)
 
 
-def test_recorded_actions_repeat_the_recording(scene, whole):
-    assert max(replay(scene, whole)) == 0.0
+@pytest.mark.parametrize("kept", ["states", "actions"])
+def test_playback_is_the_recording(scene, whole, kept):
+    shown = whole if kept == "states" else dataclasses.replace(whole, states=None)
+    assert max(replay(scene, shown)) == 0.0
     points = whole.observations["pointcloud"][-1, :, 2:] + scene.base.goal_position
     np.testing.assert_allclose(scene.env.points_world[:, :2], points, atol=1e-6)
+
+
+def test_states_are_shown_and_not_simulated(scene, whole):
+    """Nor do the actions matter, whose own playback goes elsewhere."""
+    other = dataclasses.replace(whole, actions=-whole.actions, seed=None)
+    assert max(replay(scene, other)) == 0.0
+    assert straying(scene, whole) == 0.0
+    assert straying(scene, other) > 0.1
 
 
 def test_without_actions_the_puck_is_put_where_it_was(scene, demonstration):
@@ -201,6 +216,23 @@ def test_command_writes_everything(files, tmp_path, capsys):
     assert (tmp_path / "panel.png").stat().st_mtime_ns == before
 
 
+def test_the_film_ends_at_the_first_success_and_shows_the_states(files, whole, tmp_path, capsys):
+    path = tmp_path / "shown.hdf5"
+    longer = {k: np.concatenate([v[-5:], np.repeat(v[-1:], 7, axis=0)]) for k, v in whole.observations.items()}
+    states = np.concatenate([whole.states[-5:], np.repeat(whole.states[-1:], 7, axis=0)])
+    actions = np.concatenate([whole.actions[-4:], np.zeros((7, 2))])
+    save_demonstrations(path, [whole, Trajectory(longer, actions, states=states)], {})
+    with h5py.File(path, "r+") as content:
+        content["mask/short"] = np.array(["demo_1"], dtype="S8")
+    given = ["--demonstrations", str(path), "--estimator", str(files / "state.pt"), "--filter-key", "short"]
+    main([*given, "--out", str(tmp_path / "pictures")])
+    said = capsys.readouterr().out
+    assert f"{path}: demo_1: cut from 11 to 4 steps, at the first success of state observations" in said
+    assert "demo_0" not in said and "filmed step 4 of 4" in said
+    assert "the puck stayed within 0.0 mm of the recording by its states" in said
+    assert "played back by its actions it strays up to" in said
+
+
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
@@ -211,6 +243,8 @@ def test_command_writes_everything(files, tmp_path, capsys):
         (["--estimator", "{files}/pointcloud.pt"], "pointcloud"),
         (["--radius", "-1"], "radius"),
         (["--seed", "-1"], "seed"),
+        (["--filter-key", "train"], "has no filter key 'train'; it has none"),
+        (["--demonstrations", "{files}/foreign.hdf5"], "demo_0: states: rows have 3 numbers, but this task's have 28"),
     ],
 )
 def test_bad_input_ends_in_one_line(files, tmp_path, capsys, arguments, named):

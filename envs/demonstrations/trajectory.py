@@ -1,0 +1,148 @@
+"""One demonstration in memory, and what it must be."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+# What one row of each observation looks like; None is any number of points.
+SHAPES: dict[str, tuple[int | None, ...]] = {"state": (8,), "pointcloud": (None, 4), "puck_pose": (7,)}
+LARGEST = float(np.finfo(np.float32).max)  # observations are used in single precision
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """One demonstration that ends in the goal set.
+
+    Attributes:
+        observations: By name, shape (H + 1, …) each, see the package.
+        actions: Shape (H, 2) in [−1, 1]; None if only the puck was watched.
+        grid: Index of the reset grid from which it starts.
+        seed: Seed with which the environment was reset.
+        end_effector: Where the tip of the pusher starts, world frame, shape (2,) [m]. The state says the same in single
+            precision, whose error an open-loop replay amplifies.
+        states: State of the simulator before each action and, unless unknown, after the last: time [s], positions and
+            velocities of all joints, shape (H + 1, 1 + nq + nv) or one row less.
+        model_file: MuJoCo model (MJCF) that the states are of.
+        name: Its name in the file that it was read from.
+    """
+
+    observations: dict[str, np.ndarray]
+    actions: np.ndarray | None = None
+    grid: int | None = None
+    seed: int | None = None
+    end_effector: np.ndarray | None = None
+    states: np.ndarray | None = None
+    model_file: str | None = None
+    name: str | None = None
+
+    @property
+    def horizon(self) -> int:
+        """H [steps]."""
+        return len(next(iter(self.observations.values()))) - 1
+
+    @property
+    def start(self) -> dict[str, np.ndarray]:
+        """Options with which `PushEnv.reset` starts where this demonstration does, everything at rest.
+
+        Raises:
+            ValueError: State or pose of the puck were not recorded.
+        """
+        missing = {"state", "puck_pose"} - set(self.observations)
+        if missing:
+            raise ValueError(f"no start without {' and '.join(sorted(missing))}; record with --obs state")
+        state, puck = self.observations["state"][0].astype(float), self.observations["puck_pose"][0, :2]
+        tip = puck - state[:2] if self.end_effector is None else self.end_effector
+        return {"puck": puck, "end_effector": tip, "goal": np.append(puck - state[4:6], -state[6:8])}
+
+    def until(self, step: int) -> "Trajectory":
+        """Return the first `step` steps."""
+        return replace(
+            self,
+            observations={name: rows[: step + 1] for name, rows in self.observations.items()},
+            actions=None if self.actions is None else self.actions[:step],
+            states=None if self.states is None else self.states[: step + 1],
+        )
+
+
+def warn_if_longer(trajectories: Sequence[Trajectory], horizon: int) -> None:
+    """Warn of demonstrations that the environment would have truncated; each keeps its own H.
+
+    Args:
+        trajectories: Demonstrations.
+        horizon: Horizon of the environment [steps].
+    """
+    longer = [f"{t.name or f'demo_{i}'} ({t.horizon} steps)" for i, t in enumerate(trajectories) if t.horizon > horizon]
+    if longer:
+        warnings.warn(f"longer than the horizon of {horizon} steps: {', '.join(longer)}", stacklevel=2)
+
+
+def check(trajectory: Trajectory, where: str) -> None:
+    """Check a demonstration.
+
+    Args:
+        trajectory: Demonstration.
+        where: File and demonstration, with which a message starts.
+
+    Raises:
+        ValueError: It breaks the layout; one line that names the key.
+    """
+    for name, rows in trajectory.observations.items():
+        if name not in SHAPES:
+            raise ValueError(f"{where}: obs/{name}: unknown observation; known: {', '.join(SHAPES)}")
+        check_rows(rows, SHAPES[name], f"{where}: obs/{name}")
+    if not trajectory.observations or trajectory.horizon < 1:
+        raise ValueError(f"{where}: obs: has less than 2 rows, so no step")
+    for name, rows in trajectory.observations.items():
+        check_length(rows, trajectory.horizon + 1, f"{where}: obs/{name}")
+    tip = trajectory.end_effector
+    if tip is not None and (np.shape(tip) != (2,) or not np.isfinite(tip).all()):
+        raise ValueError(f"{where}: end_effector: is {np.asarray(tip).tolist()}, not 2 finite numbers")
+    if trajectory.states is not None:
+        check_rows(trajectory.states, (None,), f"{where}: states")
+        if len(trajectory.states) != trajectory.horizon + 1:
+            check_length(trajectory.states, trajectory.horizon, f"{where}: states")
+    if trajectory.actions is not None:
+        check_rows(trajectory.actions, (2,), f"{where}: actions")
+        check_length(trajectory.actions, trajectory.horizon, f"{where}: actions")
+        outside = np.flatnonzero((np.abs(trajectory.actions) > 1.0 + 1e-6).any(axis=1))
+        if len(outside):
+            row = trajectory.actions[outside[0]].tolist()
+            raise ValueError(f"{where}: actions: row {outside[0]} is {row}, outside [-1, 1]")
+
+
+def check_rows(rows: np.ndarray, shape: tuple[int | None, ...], where: str) -> None:
+    """Check that an array holds at least one row, and rows of finite numbers in the given shape.
+
+    Raises:
+        ValueError: It does not.
+    """
+    fits = rows.ndim == len(shape) + 1 and all(
+        size > 0 if wanted is None else size == wanted for size, wanted in zip(rows.shape[1:], shape, strict=False)
+    )
+    if not fits:
+        raise ValueError(f"{where}: shape is {rows.shape}, not {expected(shape)}")
+    if len(rows) == 0:
+        raise ValueError(f"{where}: has no rows")
+    if rows.dtype.kind not in "fiub":
+        raise ValueError(f"{where}: holds {rows.dtype}, not numbers")
+    finite = np.abs(rows, dtype=np.float64) <= LARGEST
+    broken = np.flatnonzero(~finite.all(axis=tuple(range(1, rows.ndim))))
+    if len(broken):
+        raise ValueError(f"{where}: row {broken[0]} is not finite")
+
+
+def check_length(rows: np.ndarray, length: int, where: str) -> None:
+    """Check the number of rows.
+
+    Raises:
+        ValueError: It is another one.
+    """
+    if len(rows) != length:
+        raise ValueError(f"{where}: has {len(rows)} rows, not {length}; observations have one more than steps")
+
+
+def expected(shape: tuple[int | None, ...]) -> str:
+    """Write the shape of an array whose rows have the given one; None is any number."""
+    return f"({', '.join('n' if size is None else str(size) for size in ('steps', *shape))})"
