@@ -19,7 +19,8 @@ robosuite's and robomimic's playback read, after ``import envs``.
 **Playback** by `states` (`envs.playback.play_states`) is exact on any machine. Playback by actions is not: the
 controller solves linear systems, BLAS has other kernels for other processors, which round otherwise, and contacts
 amplify that to centimetres. The same actions from the same state give the same episode where processor type
-(``OPENBLAS_CORETYPE``), BLAS, its number of threads, and the versions of MuJoCo and numba are the same.
+(``OPENBLAS_CORETYPE``), BLAS, its number of threads, and the versions of MuJoCo and numba are the same, in the control
+loop in which they were recorded, `PushEnv`'s; robosuite's own is 1e-7 away after a step, and that grows likewise.
 
 **A demonstration ends where the task first ends** (`first_success`). Files may go on, and one file may serve
 observations that succeed at different speeds: whoever uses demonstrations gives `load_demonstrations` the task's
