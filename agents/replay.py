@@ -12,6 +12,7 @@ from torch import Tensor
 from agents.finite import check_finite
 from agents.following import Following
 from shaping.reward import shaped_reward
+from shaping.success import IS_SUCCESS, Success, succeeded
 
 PotentialFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
 Encode = Callable[[Tensor], Tensor]
@@ -90,6 +91,15 @@ class StoredReplayBuffer(ReplayBuffer):
         # a full ring in a larger buffer is not full any more
         self.pos = position % self.buffer_size if self.full else count
 
+    def _continues(self, obs: np.ndarray) -> np.ndarray:
+        """Whether each environment's transition from `obs`, the next to be stored, follows on its row before."""
+        if not self.size():
+            return np.zeros(self.n_envs, bool)
+        before = self.pos - 1  # index −1 is the ring's last row
+        obs = np.asarray(obs, self.observations.dtype).reshape(self.observations.shape[1:])
+        same = self.next_observations.after(before) == obs
+        return same.reshape(self.n_envs, -1).all(axis=1) & (self.dones[before] == 0)
+
     def _stored(self) -> list[str]:
         return ["observations", "actions", "rewards", "dones", "timeouts"]
 
@@ -102,9 +112,9 @@ class ShapedReplayBuffer(StoredReplayBuffer):
 
     r̄ = scale · [r + γΦ(s′) − Φ(s)]  (paper, eq. reshaped_reward)
 
-    Φ(s′) depends on how the step ended as in `shaping.PotentialShaping`: 0 where it terminated without
-    `info["is_success"]`. Stored rewards stay those of the task. Demonstrated transitions lie in a part of their own,
-    which takes a fixed share of every batch (paper, "importance sampling buffer"). With a frozen encoder
+    Φ(s′) depends on how the step ended as in `shaping.PotentialShaping`: Φ's own constant where it reached the goal
+    set, 0 where it terminated otherwise. Stored rewards stay those of the task. Demonstrated transitions lie in a part
+    of their own, which takes a fixed share of every batch (paper, "importance sampling buffer"). With a frozen encoder
     (`store_features`) its output is stored once per transition, so that no update pays for the encoder.
 
     Args:
@@ -113,6 +123,7 @@ class ShapedReplayBuffer(StoredReplayBuffer):
         gamma: γ of the shaping; it never follows the learner's annealed discount.
         reward_scale: Factor on the composed reward.
         seed: Seed of the sampling.
+        success: How the task says that a step reached the goal set: a key of `info`, or a function of it.
         **kwargs: As for `ReplayBuffer`.
     """
 
@@ -123,10 +134,12 @@ class ShapedReplayBuffer(StoredReplayBuffer):
         gamma: float = 0.99,
         reward_scale: float = 1.0,
         seed: int = 0,
+        success: Success = IS_SUCCESS,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self.potential, self.gamma, self.reward_scale = potential, gamma, reward_scale
+        self.success = success
         self.rng = np.random.default_rng(seed)
         self.potentials = np.zeros((self.buffer_size, self.n_envs, 2), np.float32)  # Φ(s), Φ(s′)
         self.successes = np.zeros((self.buffer_size, self.n_envs), bool)
@@ -151,24 +164,25 @@ class ShapedReplayBuffer(StoredReplayBuffer):
 
         Raises:
             NotFiniteError: A number to be stored is not finite; nothing is stored.
+            ValueError: An episode terminates, and nothing says whether it succeeded; nothing is stored.
         """
-        row, before = self.pos, self.pos - 1  # index −1 is the ring's last row
-        continues = (
-            bool(self.size())
-            and not self.dones[before].any()
-            and np.array_equal(obs, self.next_observations.after(before))
-        )
+        row, continues = self.pos, self._continues(obs)
         truncated = np.array([info.get("TimeLimit.truncated", False) for info in infos])
         terminal = np.asarray(done, bool) & ~truncated
-        success = terminal & np.array([bool(info.get("is_success", False)) for info in infos])
+        needed = terminal & (self.potential is not None)
+        success = np.array([succeeded(i, self.success, n) for i, n in zip(infos, needed.tolist(), strict=True)])
         check_finite(observation=obs, next_observation=next_obs, action=action, reward=reward)
         if self.potential is not None:
-            nowhere = np.zeros(len(obs), bool)
-            self.potentials[row, :, 0] = self.potentials[before, :, 1] if continues else self.potential(obs, nowhere)
+            self.potentials[row, :, 0] = self.potentials[row - 1, :, 1]
+            if not continues.all():
+                starts = obs[~continues]
+                self.potentials[row, ~continues, 0] = self.potential(starts, np.zeros(len(starts), bool))
             self.potentials[row, :, 1] = _following_potential(self.potential, next_obs, terminal, success)
             check_finite(potential=self.potentials[row])
         if self.features is not None and self.next_features is not None:
-            features = self.next_features.after(before) if continues else self._encoded(obs)
+            features = self.next_features.after(row - 1).copy()
+            if not continues.all():
+                features[~continues] = self._encoded(obs[~continues])
             next_features = self._encoded(next_obs)
             self.features[row], self.next_features[row] = features, next_features
         self.successes[row] = success
@@ -207,14 +221,17 @@ class ShapedReplayBuffer(StoredReplayBuffer):
     def recompute_potentials(self, potential: PotentialFunction) -> None:
         """Replace Φ, and with it every cached potential."""
         self.potential = potential
-        rows = np.arange(self.size())
+        rows, oldest = np.arange(self.size()), self.pos if self.full else 0
         for env in range(self.n_envs):
-            terminal = (self.dones[rows, env] * (1 - self.timeouts[rows, env])).astype(bool)
+            observations = self.observations[rows, env]
             following = self.next_observations[rows, np.full_like(rows, env)]
-            self.potentials[rows, env, 0] = potential(self.observations[rows, env], np.zeros(len(rows), bool))
-            self.potentials[rows, env, 1] = _following_potential(
-                potential, following, terminal, self.successes[rows, env]
-            )
+            ended, success = self.dones[rows, env] > 0, self.successes[rows, env]
+            same = (observations == np.roll(following, 1, axis=0)).reshape(len(rows), -1).all(axis=1)
+            in_goal = same & np.roll(success & ~ended, 1)  # a task may go on in its goal set
+            in_goal[oldest : oldest + 1] = False  # what came before it is not known
+            self.potentials[rows, env, 0] = potential(observations, in_goal)
+            terminal = ended & (self.timeouts[rows, env] == 0)
+            self.potentials[rows, env, 1] = _following_potential(potential, following, terminal, success)
         if self.demonstrations is not None:
             self.demonstrations.recompute_potentials(potential)
 

@@ -3,10 +3,13 @@
 import gymnasium as gym
 import numpy as np
 import pytest
+from stable_baselines3 import SAC
+from stable_baselines3.common.vec_env import DummyVecEnv
 
 from agents.hindsight import HindsightReplayBuffer
 from agents.replay import ShapedReplayBuffer
 from shaping.goals import make_goals
+from shaping.wrapper import PotentialShaping
 
 OBSERVATIONS = gym.spaces.Box(-np.inf, np.inf, (8,), np.float32)
 ACTIONS = gym.spaces.Box(-1, 1, (2,), np.float32)
@@ -133,8 +136,8 @@ def test_the_potential_is_evaluated_once_a_step():
     buffer = ShapedReplayBuffer(4, OBSERVATIONS, ACTIONS, potential=counted, gamma=0.9)
     states = np.random.default_rng(0).normal(size=(9, 1, 8)).astype(np.float32)
     for step in range(8):
-        done = step == 5
-        buffer.add(states[step], states[step + 1], np.zeros((1, 2)), np.zeros(1), np.array([done]), [{}])
+        done, info = step == 5, {"is_success": False}
+        buffer.add(states[step], states[step + 1], np.zeros((1, 2)), np.zeros(1), np.array([done]), [info])
     assert len(calls) == 8 + 2, "every next state, and the first state of each of the two episodes"
     np.testing.assert_allclose(buffer.potentials[:, 0, 0], potential(buffer.observations[:, 0], np.zeros(4, bool)))
 
@@ -154,15 +157,88 @@ def test_another_potential_replaces_every_cached_one_in_a_full_ring():
 
 def test_an_episode_that_fails_ends_at_no_potential():
     """As in `PotentialShaping`, and when the potential is replaced."""
-    buffer = ShapedReplayBuffer(3, OBSERVATIONS, ACTIONS, potential=potential, gamma=0.9)
-    rows = np.random.default_rng(0).normal(size=(6, 1, 8)).astype(np.float32)
-    infos = {"success": {"is_success": True}, "failure": {"is_success": False}, "nothing said": {}}
+    buffer = ShapedReplayBuffer(2, OBSERVATIONS, ACTIONS, potential=potential, gamma=0.9)
+    rows = np.random.default_rng(0).normal(size=(4, 1, 8)).astype(np.float32)
+    infos = {"success": {"is_success": True}, "failure": {"is_success": False}}
     for step, info in enumerate(infos.values()):
         end = np.array([True])
         buffer.add(rows[2 * step], rows[2 * step + 1], np.zeros((1, 2)), np.zeros(1), end, [info])
-    assert buffer.potentials[:, 0, 1].tolist() == [1.0, 0.0, 0.0]
+    assert buffer.potentials[:, 0, 1].tolist() == [1.0, 0.0]
     buffer.recompute_potentials(lambda o, s: 2 * potential(o, s))
-    assert buffer.potentials[:, 0, 1].tolist() == [2.0, 0.0, 0.0]
+    assert buffer.potentials[:, 0, 1].tolist() == [2.0, 0.0]
+
+
+def test_an_end_of_unknown_success_is_an_error_and_nothing_is_stored():
+    info = {"success": True, "TimeLimit.truncated": False}
+    rows = np.zeros((1, 8), np.float32), np.ones((1, 8), np.float32), np.zeros((1, 2)), np.zeros(1)
+    buffer = ShapedReplayBuffer(4, OBSERVATIONS, ACTIONS, potential=potential, gamma=0.9)
+    buffer.add(*rows, np.array([False]), [{}])
+    buffer.add(*rows, np.array([True]), [{"TimeLimit.truncated": True}])
+    with pytest.raises(ValueError, match=r"'is_success'.*'success'.*give success="):
+        buffer.add(*rows, np.array([True]), [info])
+    assert buffer.size() == 2
+    told = ShapedReplayBuffer(4, OBSERVATIONS, ACTIONS, potential=potential, gamma=0.9, success="success")
+    told.add(*rows, np.array([True]), [info])
+    assert told.potentials[0, 0, 1] == 1.0
+    ShapedReplayBuffer(4, OBSERVATIONS, ACTIONS).add(*rows, np.array([True]), [info])  # nothing depends on it
+
+
+class Track(gym.Env):
+    """A point on a line, in its goal set within 0.2 of 0; ends beyond 1, and at 0 unless it goes on there."""
+
+    observation_space, action_space = OBSERVATIONS, ACTIONS
+
+    def __init__(self, goes_on):
+        self.goes_on = goes_on
+
+    def _observe(self):
+        return np.float32([self.x] + [0] * 7)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.x = self.np_random.choice([-0.6, 0.6])
+        return self._observe(), {}
+
+    def step(self, action):
+        self.x += 0.3 * float(action[0])
+        won, lost = bool(abs(self.x) < 0.2), bool(abs(self.x) > 1.0)
+        return self._observe(), float(won), lost or (won and not self.goes_on), False, {"won": won}
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_rewards_are_those_of_the_wrapper_in_every_environment(goes_on):
+    """Two environments, which reach and leave the goal set, end and begin at different times."""
+
+    def make():
+        return gym.wrappers.TimeLimit(Track(goes_on), 25)
+
+    settings = {"potential": potential, "gamma": 0.9, "success": "won"}
+    model = SAC(
+        "MlpPolicy",
+        DummyVecEnv([make, make]),
+        buffer_size=600,
+        learning_starts=1000,
+        replay_buffer_class=ShapedReplayBuffer,
+        replay_buffer_kwargs=settings,
+        seed=0,
+    ).learn(600)
+    buffer = model.replay_buffer
+    assert 10 < buffer.successes.sum() < 500 and (buffer.dones * (1 - buffer.timeouts)).sum() > 4
+    rows = np.arange(300)
+    for number in range(2):
+        env = PotentialShaping(make(), **settings)
+        env.reset(seed=number)
+        expected = []
+        for action in buffer.actions[:, number]:
+            _, reward, terminated, truncated, _ = env.step(action)
+            expected.append(reward)
+            if terminated or truncated:
+                env.reset()
+        got = buffer._batch(rows, np.full(300, number)).rewards[:, 0]
+        np.testing.assert_allclose(got, expected, atol=1e-5)
+    cached = buffer.potentials.copy()
+    buffer.recompute_potentials(potential)
+    np.testing.assert_allclose(buffer.potentials, cached, atol=1e-6)
 
 
 def test_a_constant_on_the_potential_changes_non_terminal_rewards_by_gamma_minus_one_times_it():

@@ -92,7 +92,7 @@ def test_any_task_and_any_potential(name):
     def potential(observations, success):
         return np.where(success, 1.0, np.tanh(observations[:, 0]))
 
-    env = PotentialShaping(gymnasium.make(name), potential, 0.9)
+    env = PotentialShaping(gymnasium.make(name), potential, 0.9, success=lambda info: False)
     env.action_space.seed(0)
     shaped, unshaped, steps, _, _, _, potentials = roll(env, lambda _: env.action_space.sample(), gamma=0.9)
     assert shaped == pytest.approx(unshaped + 0.9**steps * potentials[-1] - potentials[0], abs=1e-9)
@@ -165,14 +165,93 @@ def test_what_does_not_fit_is_refused():
         PotentialShaping(Line(), hopeless).reset()
 
 
-def test_an_end_that_is_not_called_a_success_is_worth_nothing():
-    """CartPole ends by falling, and does not say so."""
-    env = PotentialShaping(gymnasium.make("CartPole-v1"), lambda o, s: np.where(s, 1.0, 0.5))
+def test_an_end_that_is_no_success_is_worth_nothing():
+    """CartPole ends by falling."""
+    env = PotentialShaping(
+        gymnasium.make("CartPole-v1"), lambda o, s: np.where(s, 1.0, 0.5), success=lambda info: False
+    )
     env.reset(seed=0)
     terminated = False
     while not terminated:
         _, reward, terminated, _, info = env.step(0)
     assert info["next_potential"] == 0.0 and reward == pytest.approx(1.0 - 0.5)
+
+
+class Says(gymnasium.Wrapper):
+    """Report success in other words, and go on after it if asked to."""
+
+    def __init__(self, env, say, goes_on=False):
+        super().__init__(env)
+        self.say, self.goes_on = say, goes_on
+
+    def step(self, action):
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        info = self.say(info.pop("is_success"))
+        return observation, reward, terminated and not self.goes_on, truncated, info
+
+
+def push_until_it_ends(env):
+    env.reset(seed=0)
+    while True:
+        _, reward, terminated, truncated, info = env.step(np.array([-1.0, 0.0]))
+        if terminated or truncated:
+            return reward, info
+
+
+@pytest.mark.parametrize(
+    ("say", "success"),
+    [
+        (lambda s: {"success": s}, "success"),
+        (lambda s: {"success": np.float32(s)}, "success"),
+        (lambda s: {"distance": 0.01 if s else 0.3}, lambda info: info["distance"] < 0.02),
+        (lambda s: {"result": "goal"} if s else {}, lambda info: info["result"] == "goal"),
+    ],
+)
+def test_a_success_in_other_words_pays_what_a_success_pays(say, success):
+    expected, named = push_until_it_ends(PotentialShaping(Line(), make_potential()))
+    reward, info = push_until_it_ends(PotentialShaping(Says(Line(), say), make_potential(), success=success))
+    assert reward == expected == pytest.approx(1.0 + GAMMA - info["potential"])
+    assert info["next_potential"] == named["next_potential"] == 1.0
+
+
+def test_an_end_of_unknown_success_is_an_error_that_names_what_info_has():
+    env = PotentialShaping(Says(Line(), lambda s: {"success": s, "distance": 0.3}), make_potential())
+    with pytest.raises(ValueError, match=r"'is_success'.*'success', 'distance'.*give success=") as stop:
+        push_until_it_ends(env)
+    assert "\n" not in str(stop.value)
+    with pytest.raises(ValueError, match=r"info has no keys: give success="):
+        push_until_it_ends(PotentialShaping(gymnasium.wrappers.TimeLimit(Says(Line(), lambda s: {}), 99), ordinary))
+
+
+def test_a_time_limit_needs_no_word_on_success():
+    env = PotentialShaping(gymnasium.wrappers.TimeLimit(Says(Line(), lambda s: {}), 3), ordinary)
+    _, info = push_until_it_ends(env)
+    assert info["next_potential"] == pytest.approx(info["potential"], abs=0.1) != 0.0
+
+
+def ordinary(observations, success):
+    return np.where(success, 1.0, 1.0 - observations[:, 4])
+
+
+@pytest.mark.parametrize("success", ["is_success", lambda info: info["is_success"]])
+def test_a_goal_set_in_which_the_task_goes_on_has_the_same_constant(success):
+    """Enter, stay and leave: Φ is a function of the state, so shaped returns telescope as ever."""
+    line = Says(Line(), lambda s: {"is_success": s}, goes_on=True)
+    env = PotentialShaping(gymnasium.wrappers.TimeLimit(line, 40), ordinary, GAMMA, success)
+    inside, kinds = [False], set()
+    observation, info = env.reset(seed=0)
+    first, returned, unshaped = info["potential"], 0.0, 0.0
+    for step in range(40):
+        push = -1.0 if step < 13 else 0.0 if step < 16 else -1.0
+        observation, reward, terminated, truncated, info = env.step(np.array([push, 0.0]))
+        before = 1.0 if inside[-1] else info["potential"]
+        inside.append(info["is_success"])
+        after = 1.0 if inside[-1] else float(ordinary(observation[None], np.zeros(1, bool))[0])
+        assert reward == pytest.approx(info["unshaped_reward"] + GAMMA * after - before)
+        kinds.add(tuple(inside[-2:]))
+        returned, unshaped = returned + GAMMA**step * reward, unshaped + GAMMA**step * info["unshaped_reward"]
+    assert kinds == {(False, False), (False, True), (True, True), (True, False)} and truncated and not terminated
+    assert returned == pytest.approx(unshaped + GAMMA**40 * after - first)
 
 
 def test_a_start_after_an_automatic_reset_is_no_transition():
