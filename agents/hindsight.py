@@ -16,8 +16,8 @@ class HindsightReplayBuffer(StoredReplayBuffer):
     """Hindsight experience replay (Andrychowicz et al. 2017) by shifting observations.
 
     A relabelled row aims at what the same episode achieved at a later step (strategy "future"), or at a point around
-    the puck. Reward *and* terminal flag are recomputed from the achieved goal of the next state, so that the value is
-    γ to the number of steps.
+    the puck. An episode also ends where the next row does not continue it. Reward *and* terminal flag are recomputed
+    from the achieved goal of the next state, so that the value is γ to the number of steps.
 
     The future tells what the observation may hide: a cloud shows no velocity, but a puck that is soon at the goal
     was mostly under way to it, and the value learns to count on that. A point drawn without looking at the future is
@@ -72,13 +72,11 @@ class HindsightReplayBuffer(StoredReplayBuffer):
         self.achieved[self.pos] = [info["achieved_goal"] for info in infos]
         self.desired[self.pos] = [info["desired_goal"] for info in infos]
         self.written[self.pos] = self.step
-        self.episode_end[self.pos] = self.step + 1
+        self.episode_start = np.where(self._continues(obs), self.episode_start, self.step)
         # Until an episode ends, its rows may be relabelled with what it has achieved so far.
-        for env in range(self.n_envs):
-            first = max(self.episode_start[env], self.step - self.buffer_size + 1)
-            self.episode_end[np.arange(first, self.step + 1) % self.buffer_size, env] = self.step + 1
-            if done[env]:
-                self.episode_start[env] = self.step + 1
+        for env, start in enumerate(self.episode_start):
+            rows = self.pos - np.arange(min(self.step + 1 - start, self.buffer_size))
+            self.episode_end[rows % self.buffer_size, env] = self.step + 1
         self.step += 1
         super().add(obs, next_obs, action, reward, done, infos)
 
@@ -86,7 +84,8 @@ class HindsightReplayBuffer(StoredReplayBuffer):
         """Draw transitions uniformly and relabel `relabelled` of them, `nearby` of these around the puck."""
         rows = self.rng.integers(self.size(), size=batch_size)
         envs = self.rng.integers(self.n_envs, size=batch_size)
-        later = self.rng.integers(self.written[rows, envs], self.episode_end[rows, envs]) % self.buffer_size
+        ahead = self.rng.integers(self.episode_end[rows, envs] - self.written[rows, envs])
+        later = (rows + ahead) % self.buffer_size
         draw = self.rng.random(batch_size)
         relabel = draw < self.relabelled
         near = draw < self.relabelled * linear_annealing(self.step, self.nearby_steps, self.nearby)
@@ -109,9 +108,12 @@ class HindsightReplayBuffer(StoredReplayBuffer):
     def fill(self, rows: dict[str, np.ndarray], position: int) -> None:
         """Put back the rows that `filled` returned; `position` is where the next one goes."""
         super().fill(rows, position)
-        self.step = int(self.written[: self.size()].max()) + 1
-        ends = np.where(self.dones[: self.size()] > 0, self.written[: self.size()] + 1, 0)
-        self.episode_start = ends.max(axis=0)
+        count = self.size()
+        written, ends = self.written[:count], self.episode_end[:count]
+        self.step = int(written.max()) + 1
+        self.episode_start = np.where(ends == self.step, written, self.step).min(axis=0)
+        if not self.full:  # of a ring that had wrapped, rows after the last one do not lie ahead of it
+            ends[position:] = np.minimum(ends[position:], written[-1] + 1)
 
     def _stored(self) -> list[str]:
         return [*super()._stored(), "achieved", "desired", "episode_end", "written"]
