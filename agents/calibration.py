@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from scipy.stats import spearmanr
 
+from shaping.success import succeeded
 from shaping.value import ValueEstimator
 
 BINS = ((1, 2), (3, 5), (6, 9), (10, 14), (15, 24), (25, 49))  # steps that remain
@@ -70,6 +71,7 @@ class Calibration:
 @torch.inference_mode()
 def calibrate(estimator: ValueEstimator, env: gym.Env, episodes: int, seed: int = CALIBRATION_SEED) -> Calibration:
     """Run the goal policy for `episodes` episodes and pair each value with the steps that then remained."""
+    env = gym.wrappers.RescaleAction(env, np.float32(-1.0), np.float32(1.0))  # in which the goal policy acts
     values, remaining, won = [], [], 0
     for episode in range(episodes):
         observation, _ = env.reset(seed=seed + episode)
@@ -77,8 +79,8 @@ def calibrate(estimator: ValueEstimator, env: gym.Env, episodes: int, seed: int 
         while not (terminated or truncated):
             tensor = torch.from_numpy(observation)[None]
             along.append(float(estimator(tensor)))
-            observation, _, terminated, truncated, _ = env.step(estimator.act(tensor)[0].numpy())
-        if terminated:
+            observation, _, terminated, truncated, info = env.step(estimator.act(tensor)[0].numpy())
+        if succeeded(info):
             won += 1
             values += along
             remaining += list(range(len(along), 0, -1))

@@ -45,7 +45,8 @@ class Guide:
             observations: Of every environment, shape (envs, ...).
 
         Returns:
-            Actions (envs, 2) in [−1, 1] and where they apply (envs,).
+            Actions (envs, 2) in [−1, 1], the scaled action space that Stable-Baselines3 stores, and where they apply
+            (envs,).
         """
         guided = self.rng.random(len(observations)) < self.share
         if not guided.any():

@@ -96,7 +96,9 @@ class SAC(StockSAC):
         actions, buffer_actions = super()._sample_action(learning_starts, action_noise, n_envs)
         if self.guide is not None:
             guided, where = self.guide(self._last_obs)  # type: ignore[arg-type]
-            actions[where], buffer_actions[where] = guided[where], guided[where]
+            space: Any = self.action_space
+            buffer_actions[where] = guided[where]
+            actions[where] = self.policy.unscale_action(guided[where]).clip(space.low, space.high)
         return actions, buffer_actions
 
     @property
