@@ -34,7 +34,7 @@ class EvaluateConfig:
     json: bool = False
     """Print one JSON object on standard output and nothing else there."""
     video: Path | None = None
-    """Write the first episodes as a video (.mp4 or .gif)."""
+    """Write the first episodes as a video (.mp4 or .gif), with episode, step and outcome in the frames."""
     video_episodes: int = 5
     """Episodes in the video."""
 

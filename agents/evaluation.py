@@ -8,6 +8,9 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from agents.captions import captioned
+from shaping.success import IS_SUCCESS, Success, succeeded
+
 EVALUATION_SEED = 1_000_000  # starts of evaluations differ from those of trainings with small seeds
 
 
@@ -58,6 +61,7 @@ def evaluate(
     episodes: int,
     seed: int = EVALUATION_SEED,
     on_frame: Callable[[np.ndarray], None] | None = None,
+    success: Success = IS_SUCCESS,
 ) -> Evaluation:
     """Run `episodes` episodes, the i-th reset with `seed + i`, and count those that end in the goal set.
 
@@ -66,26 +70,33 @@ def evaluate(
         env: Environment; its reward is not used.
         episodes: At least 1.
         seed: Seed of the first episode.
-        on_frame: Called with every rendered frame, for a video.
+        on_frame: Called with every frame of a video, n + 1 for an episode of n steps. Each names its episode and
+            step, the last one the outcome.
+        success: How the task says at the end of an episode that it is in the goal set: a key of `info`, or a
+            function of it.
 
     Raises:
-        ValueError: `episodes` is below 1.
+        ValueError: `episodes` is below 1, or an episode ends and nothing says whether it succeeded.
     """
     if episodes < 1:
         raise ValueError(f"--episodes is {episodes}; it must be at least 1")
     successes: list[bool] = []
     steps: list[int] = []
+
+    def show(outcome: str = "") -> None:
+        if on_frame is not None:
+            on_frame(captioned(env.render(), f"episode {len(steps) + 1}, step {count}{outcome}"))
+
     for episode in range(episodes):
         observation, _ = env.reset(seed=seed + episode)
         done, count = False, 0
-        info: dict[str, Any] = {}
         while not done:
-            if on_frame is not None:
-                on_frame(env.render())  # type: ignore[arg-type]
+            show()
             action, _ = policy.predict(observation, deterministic=True)
             observation, _, terminated, truncated, info = env.step(action)
             done, count = terminated or truncated, count + 1
-        successes.append(bool(info["is_success"]))
+        successes.append(succeeded(info, success))
+        show(": success" if successes[-1] else ": no success")
         steps.append(count)
     won = sum(successes)
     taken = [s for s, success in zip(steps, successes, strict=True) if success]

@@ -83,7 +83,7 @@ def test_a_video_plays_and_stands_upright(obs, tmp_path):
     env.reset(seed=EVALUATE_SEED)
     expected = env.render().astype(float)
     env.close()
-    assert len(frames) == 6
+    assert len(frames) == 6 + 1, "the start, and what each step leads to"
     error = np.abs(frames[0] - expected).mean()
     assert error < 5
     assert all(np.abs(frames[0] - turned).mean() > 3 * error for turned in (expected[::-1], expected[:, ::-1]))
@@ -109,7 +109,7 @@ def test_an_animated_image_plays_in_real_time(tmp_path, monkeypatch):
     monkeypatch.setattr("agents.evaluate.make_env", lambda *_, **__: Ramp())
     film(runs.load_policy(shipped("state"))[0], TrainConfig(), tmp_path / "ramp.gif", 1, 0)
     frames = decode(tmp_path / "ramp.gif")
-    assert len(frames) == 10, "20 frames a second"
+    assert len(frames) == 10 + 1, "20 frames a second"
     brightness = frames[:, :200].mean((1, 2, 3))
     assert (np.diff(brightness) > 10).all() and (frames[:, 280:].mean((1, 2, 3)) < brightness).all()
 

@@ -9,7 +9,9 @@ import torch
 
 import envs  # noqa: F401 (registers the tasks)
 from agents import callbacks
-from agents.config import EvaluationConfig
+from agents.build import make_env
+from agents.captions import captioned
+from agents.config import EvaluationConfig, TrainConfig
 from agents.evaluate import EVALUATE_SEED
 from agents.evaluation import EVALUATION_SEED, Evaluation, evaluate, wilson_interval
 from agents.files import read_tensors
@@ -38,7 +40,7 @@ class Coin(gym.Env):
 class Still:
     def predict(self, observation, deterministic):
         assert deterministic
-        return np.zeros(1), None
+        return np.zeros(2), None
 
 
 def test_quick_successes_do_not_crowd_out_slow_failures():
@@ -50,6 +52,66 @@ def test_quick_successes_do_not_crowd_out_slow_failures():
 
 def test_no_success_has_no_mean_steps():
     assert evaluate(Still(), Coin(), 1, seed=1).mean_steps is None
+
+
+class Reports(gym.Wrapper):
+    """Reports success in other words."""
+
+    def step(self, action):
+        *step, info = self.env.step(action)
+        return *step, {"result": "won" if info["is_success"] else "lost", "won": info["is_success"]}
+
+
+@pytest.mark.parametrize("success", ["won", lambda info: info["result"] == "won"])
+def test_success_in_other_words_is_counted(success):
+    assert evaluate(Still(), Reports(Coin()), 10, seed=0, success=success) == evaluate(Still(), Coin(), 10, seed=0)
+
+
+def test_an_end_of_unknown_success_is_an_error_that_names_what_info_has():
+    for env, keys in ((Reports(Coin()), "'result', 'won'"), (gym.make("Pendulum-v1"), "no keys")):
+        with pytest.raises(ValueError, match=f"'is_success'.*info has {keys}: give success="):
+            evaluate(Still(), env, 1)
+
+
+class Nearly(gym.Wrapper):
+    """Starts with the puck just outside the goal and the pusher behind it."""
+
+    def reset(self, *, seed=None, options=None):
+        return self.env.reset(seed=seed, options={"puck": [0.021, 0.0], "end_effector": [0.065, 0.0]})
+
+
+class Push:
+    def predict(self, observation, deterministic):
+        return np.array([-0.15, 0.0]), None
+
+
+def test_a_video_shows_every_state_with_its_episode_and_step_and_the_last_with_the_outcome():
+    """Real pictures: the start, one after each step, and the puck at rest in the slot."""
+    env = Nearly(make_env(TrainConfig(), render_mode="rgb_array"))
+    frames, pictures = [], []
+    draw = env.render
+    env.render = lambda: pictures.append(draw()) or pictures[-1]
+    result = evaluate(Push(), env, 2, on_frame=frames.append)
+    assert result.successes == 2 and len(frames) == sum(result.steps) + 2
+    np.testing.assert_array_equal(pictures[-1], draw())
+    texts = [
+        f"episode {episode}, step {step}{': success' if step == steps else ''}"
+        for episode, steps in enumerate(result.steps, 1)
+        for step in range(steps + 1)
+    ]
+    for frame, picture, text in zip(frames, pictures, texts, strict=True):
+        np.testing.assert_array_equal(frame, captioned(picture, text))
+    env.close()
+
+
+def test_a_failure_is_named_in_the_last_frame():
+    env = make_env(TrainConfig(), render_mode="rgb_array")
+    env.unwrapped.horizon = 2
+    frames = []
+    assert evaluate(Still(), env, 1, on_frame=frames.append).successes == 0
+    np.testing.assert_array_equal(frames[-1], captioned(env.render(), "episode 1, step 2: no success"))
+    assert len(frames) == 3
+    env.close()
 
 
 def test_no_episodes_are_refused():
