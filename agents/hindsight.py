@@ -72,7 +72,7 @@ class HindsightReplayBuffer(StoredReplayBuffer):
         self.achieved[self.pos] = [info["achieved_goal"] for info in infos]
         self.desired[self.pos] = [info["desired_goal"] for info in infos]
         self.written[self.pos] = self.step
-        self.episode_start = np.where(self._continues(obs), self.episode_start, self.step)
+        self.episode_start = np.where(self._continues(self.pos - 1, obs), self.episode_start, self.step)
         # Until an episode ends, its rows may be relabelled with what it has achieved so far.
         for env, start in enumerate(self.episode_start):
             rows = self.pos - np.arange(min(self.step + 1 - start, self.buffer_size))

@@ -91,14 +91,11 @@ class StoredReplayBuffer(ReplayBuffer):
         # a full ring in a larger buffer is not full any more
         self.pos = position % self.buffer_size if self.full else count
 
-    def _continues(self, obs: np.ndarray) -> np.ndarray:
-        """Whether each environment's transition from `obs`, the next to be stored, follows on its row before."""
-        if not self.size():
-            return np.zeros(self.n_envs, bool)
-        before = self.pos - 1  # index −1 is the ring's last row
-        obs = np.asarray(obs, self.observations.dtype).reshape(self.observations.shape[1:])
-        same = self.next_observations.after(before) == obs
-        return same.reshape(self.n_envs, -1).all(axis=1) & (self.dones[before] == 0)
+    def _continues(self, before: int, obs: np.ndarray) -> np.ndarray:
+        """Where observations (envs, …) go on from what follows a row; nowhere if there is none."""
+        after = self.next_observations.after(before).reshape(self.n_envs, -1)
+        same = np.asarray(obs, after.dtype).reshape(self.n_envs, -1) == after
+        return same.all(axis=1) & (self.dones[before] == 0) & bool(self.size())
 
     def _stored(self) -> list[str]:
         return ["observations", "actions", "rewards", "dones", "timeouts"]
@@ -166,21 +163,22 @@ class ShapedReplayBuffer(StoredReplayBuffer):
             NotFiniteError: A number to be stored is not finite; nothing is stored.
             ValueError: An episode terminates, and nothing says whether it succeeded; nothing is stored.
         """
-        row, continues = self.pos, self._continues(obs)
+        row, before = self.pos, self.pos - 1  # index −1 is the ring's last row
+        continues = self._continues(before, obs)
         truncated = np.array([info.get("TimeLimit.truncated", False) for info in infos])
         terminal = np.asarray(done, bool) & ~truncated
         needed = terminal & (self.potential is not None)
         success = np.array([succeeded(i, self.success, n) for i, n in zip(infos, needed.tolist(), strict=True)])
         check_finite(observation=obs, next_observation=next_obs, action=action, reward=reward)
         if self.potential is not None:
-            self.potentials[row, :, 0] = self.potentials[row - 1, :, 1]
+            self.potentials[row, :, 0] = self.potentials[before, :, 1]
             if not continues.all():
                 starts = obs[~continues]
                 self.potentials[row, ~continues, 0] = self.potential(starts, np.zeros(len(starts), bool))
             self.potentials[row, :, 1] = _following_potential(self.potential, next_obs, terminal, success)
             check_finite(potential=self.potentials[row])
         if self.features is not None and self.next_features is not None:
-            features = self.next_features.after(row - 1).copy()
+            features = self.next_features.after(before).copy()
             if not continues.all():
                 features[~continues] = self._encoded(obs[~continues])
             next_features = self._encoded(next_obs)
