@@ -1,3 +1,19 @@
 """Everything that knows Stable-Baselines3: SAC, pre-training, training, evaluation and comparison."""
 
+from typing import TYPE_CHECKING, Any
+
 import envs  # noqa: F401 (first: it limits the threads of BLAS before NumPy is loaded)
+
+if TYPE_CHECKING:
+    from agents.sac import SAC
+
+__all__ = ["SAC"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import `SAC` when it is asked for, so that commands load no more than they need."""
+    if name in __all__:
+        from agents import sac
+
+        return getattr(sac, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

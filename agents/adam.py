@@ -9,12 +9,14 @@ def step(optimizer: torch.optim.Optimizer) -> None:
     """Take an optimiser's step.
 
     Its state stays its own, and becomes what its own `step` would make of it; that is called where it does more than
-    plain Adam, and on a GPU unless Adam was made with ``fused=True``.
+    plain Adam or somebody listens, and on a GPU unless Adam was made with ``fused=True``.
     """
     group = optimizer.param_groups[0]
     parameters = [p for p in group["params"] if p.grad is not None]
     states = [optimizer.state[p] for p in parameters]
-    special = any(group.get(name) for name in ("amsgrad", "maximize", "capturable", "decoupled_weight_decay"))
+    special = any(group.get(name) for name in ("amsgrad", "maximize", "capturable", "decoupled_weight_decay")) or (
+        "step" in vars(optimizer) or optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks
+    )
     if type(optimizer) is not torch.optim.Adam or special or len(optimizer.param_groups) > 1 or not all(states):
         optimizer.step()
         return

@@ -1,12 +1,13 @@
 """A registered encoder as Stable-Baselines3's features extractor, shared by actor and critic."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import torch
 from jaxtyping import Float
+from stable_baselines3.common.policies import BaseModel, ContinuousCritic
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
-from stable_baselines3.sac.policies import SACPolicy
+from stable_baselines3.sac.policies import Actor, SACPolicy
 from torch import Tensor
 
 from perception.registry import make_encoder
@@ -20,10 +21,12 @@ class EncoderExtractor(BaseFeaturesExtractor):
         encoder: Name in the registry (`perception.available_encoders()`).
 
     Raises:
-        ValueError: Unknown encoder.
+        ValueError: Unknown encoder, or observations that are not one array of numbers.
     """
 
     def __init__(self, observation_space: gym.Space, encoder: str = "pointnet") -> None:
+        if not isinstance(observation_space, gym.spaces.Box):
+            raise ValueError(f"encoder {encoder!r} takes a Box of observations, not {observation_space}")
         module: Any = make_encoder(encoder, in_shape=observation_space.shape)
         super().__init__(observation_space, features_dim=module.out_features)
         self.encoder = module
@@ -31,6 +34,26 @@ class EncoderExtractor(BaseFeaturesExtractor):
     def forward(self, observations: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch features"]:
         """Return the encoder's features, shape (batch, features_dim)."""
         return self.encoder(observations)
+
+
+class Features(NamedTuple):
+    """An encoder's output, which `SharedActor` and `SharedCritic` take in the place of observations."""
+
+    tensor: Float[Tensor, "batch features"]
+
+
+class _TakesFeatures(BaseModel):
+    def extract_features(self, obs: Any, features_extractor: BaseFeaturesExtractor) -> Float[Tensor, "batch features"]:
+        """Return the features of observations, or those that are given."""
+        return obs.tensor if isinstance(obs, Features) else super().extract_features(obs, features_extractor)
+
+
+class SharedActor(_TakesFeatures, Actor):
+    """Actor whose encoder may have run already."""
+
+
+class SharedCritic(_TakesFeatures, ContinuousCritic):
+    """Critic whose encoder may have run already."""
 
 
 class SharedEncoderPolicy(SACPolicy):
@@ -61,10 +84,16 @@ class SharedEncoderPolicy(SACPolicy):
         self.actor.optimizer = self.optimizer_class(heads, **options)
         self.critic.optimizer = self.optimizer_class(critic + ([] if self.frozen else encoder), **options)
 
+    def make_actor(self, features_extractor: BaseFeaturesExtractor | None = None) -> SharedActor:
+        """Make the actor."""
+        return SharedActor(**self._update_features_extractor(self.actor_kwargs, features_extractor)).to(self.device)
+
+    def make_critic(self, features_extractor: BaseFeaturesExtractor | None = None) -> SharedCritic:
+        """Make the critic or its target."""
+        return SharedCritic(**self._update_features_extractor(self.critic_kwargs, features_extractor)).to(self.device)
+
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        data = super()._get_constructor_parameters()
-        data.pop("share_features_extractor")
-        return data | {"frozen": self.frozen}
+        return super()._get_constructor_parameters() | {"frozen": self.frozen}
 
     def load_encoder(self, encoder: torch.nn.Module) -> None:
         """Copy the weights of a pre-trained encoder of the same kind into actor, critic and target.

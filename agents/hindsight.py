@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.replay import Batch, StoredReplayBuffer
+from agents.replay import Batch, StoredReplayBuffer, refuse_normalised
 from shaping.discount import linear_annealing
 from shaping.goals import GoalSet
 
@@ -81,7 +81,12 @@ class HindsightReplayBuffer(StoredReplayBuffer):
         super().add(obs, next_obs, action, reward, done, infos)
 
     def sample(self, batch_size: int, env: Any = None) -> Batch:  # type: ignore[override]
-        """Draw transitions uniformly and relabel `relabelled` of them, `nearby` of these around the puck."""
+        """Draw transitions uniformly and relabel `relabelled` of them, `nearby` of these around the puck.
+
+        Raises:
+            ValueError: The algorithm's environment is normalised.
+        """
+        refuse_normalised(env)
         rows = self.rng.integers(self.size(), size=batch_size)
         envs = self.rng.integers(self.n_envs, size=batch_size)
         ahead = self.rng.integers(self.episode_end[rows, envs] - self.written[rows, envs])

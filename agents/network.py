@@ -11,9 +11,15 @@ from agents.layers import Layer, Scratch, backward, first_rows, set_gradients
 
 def is_written_out(module: nn.Module) -> bool:
     """Whether `Network` computes what the module does: linear layers, each but the last followed by a ReLU."""
-    kinds = [type(layer) for layer in module.children()]
-    pairs = [nn.Linear, nn.ReLU] * (len(kinds) // 2)
-    return len(kinds) > 1 and type(module) is nn.Sequential and kinds == pairs + [nn.Linear] * (len(kinds) % 2)
+    layers = list(module.children())
+    linear, between = layers[::2], layers[1::2]
+    alternate = all(map(is_linear, linear)) and all(type(layer) is nn.ReLU for layer in between)
+    return len(layers) > 1 and type(module) is nn.Sequential and alternate
+
+
+def is_linear(layer: nn.Module) -> bool:
+    """Whether a layer is x Wᵀ + b."""
+    return type(layer) is nn.Linear and layer.bias is not None
 
 
 class Network:

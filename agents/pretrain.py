@@ -18,7 +18,7 @@ from agents.callbacks import Checkpoint
 from agents.checkpoint import list_checkpoints, load_checkpoint, newest_intact, set_aside
 from agents.config import Observation, check_temperature
 from agents.evaluation import evaluate
-from agents.features import EncoderExtractor, SharedEncoderPolicy
+from agents.features import EncoderExtractor, Features, SharedEncoderPolicy
 from agents.files import write_bytes
 from agents.finite import FiniteEnv, reporting
 from agents.hardware import resolve_device
@@ -268,7 +268,7 @@ def to_estimator(model: SAC, config: PretrainConfig) -> ValueEstimator:
         with torch.no_grad():
             features = estimator.encoder(batch.observations)
             action = actor.mu(actor.latent_pi(features)).tanh()
-            target = torch.cat(model._q_values(model.critic, features, action), dim=1).amin(dim=1).clamp(0.0, 1.0)
+            target = torch.cat(model.critic(Features(features), action), dim=1).amin(dim=1).clamp(0.0, 1.0)  # type: ignore[arg-type]
         loss = (estimator.value(features).squeeze(-1) - target).square().mean()
         optimizer.zero_grad()
         loss.backward()

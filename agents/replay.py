@@ -5,8 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from gymnasium import spaces
 from jaxtyping import Float
 from stable_baselines3.common.buffers import ReplayBuffer
+from stable_baselines3.common.vec_env import VecNormalize
 from torch import Tensor
 
 from agents.finite import check_finite
@@ -19,28 +21,45 @@ Encode = Callable[[Tensor], Tensor]
 
 
 class Batch(NamedTuple):
-    """Transitions; `features` replace the observations where a frozen encoder's output is stored."""
+    """Transitions, as Stable-Baselines3's `ReplayBufferSamples`, for any of its algorithms.
+
+    `discounts` replace γ where a row is of several steps; `features` replace the observations where a frozen encoder's
+    output is stored.
+    """
 
     observations: Float[Tensor, "batch ..."]
     actions: Float[Tensor, "batch action"]
     next_observations: Float[Tensor, "batch ..."]
     dones: Float[Tensor, "batch 1"]
     rewards: Float[Tensor, "batch 1"]
+    discounts: Float[Tensor, "batch 1"] | None = None
     features: Float[Tensor, "batch features"] | None = None
     next_features: Float[Tensor, "batch features"] | None = None
+
+
+def refuse_normalised(env: VecNormalize | None) -> None:
+    """Refuse an environment by which Stable-Baselines3 would normalise what is sampled.
+
+    Raises:
+        ValueError: There is one.
+    """
+    if env is not None:
+        raise ValueError("VecNormalize: updates would learn from what is not normalised; scale in the encoder")
 
 
 class StoredReplayBuffer(ReplayBuffer):
     """Replay buffer that stores an observation once, and whose filled rows can be taken out and put back.
 
     Args:
-        *args: As for Stable-Baselines3's `ReplayBuffer`.
+        buffer_size: As for Stable-Baselines3's `ReplayBuffer`.
+        observation_space: As for `ReplayBuffer`; no dictionary.
+        *args: As for `ReplayBuffer`.
         optimize_memory_usage: Refused: Stable-Baselines3's own way to store an observation once.
         handle_timeout_termination: As for `ReplayBuffer`.
         **kwargs: As for `ReplayBuffer`.
 
     Raises:
-        ValueError: `optimize_memory_usage` is set.
+        ValueError: `optimize_memory_usage` is set, or observations are dictionaries.
     """
 
     next_observations: Following  # type: ignore[assignment]
@@ -49,6 +68,8 @@ class StoredReplayBuffer(ReplayBuffer):
 
     def __init__(
         self,
+        buffer_size: int,
+        observation_space: spaces.Space,
         *args: Any,
         optimize_memory_usage: bool = False,
         handle_timeout_termination: bool = True,
@@ -58,9 +79,13 @@ class StoredReplayBuffer(ReplayBuffer):
             raise ValueError(
                 "optimize_memory_usage shows the next episode's start as what follows a time limit; leave it out"
             )
+        if isinstance(observation_space, spaces.Dict):
+            raise ValueError(
+                f"{type(self).__name__}: observations are a dictionary; wrap the environment in FlattenObservation"
+            )
         # so set, no array of next observations is made
         kwargs |= {"optimize_memory_usage": True, "handle_timeout_termination": False}
-        super().__init__(*args, **kwargs)
+        super().__init__(buffer_size, observation_space, *args, **kwargs)
         self.optimize_memory_usage, self.handle_timeout_termination = False, handle_timeout_termination
         self.next_observations = Following(self.observations)
 
@@ -163,9 +188,10 @@ class ShapedReplayBuffer(StoredReplayBuffer):
             NotFiniteError: A number to be stored is not finite; nothing is stored.
             ValueError: An episode terminates, and nothing says whether it succeeded; nothing is stored.
         """
+        obs, next_obs = (np.reshape(seen, (self.n_envs, *self.obs_shape)) for seen in (obs, next_obs))
         row, before = self.pos, self.pos - 1  # index −1 is the ring's last row
         continues = self._continues(before, obs)
-        truncated = np.array([info.get("TimeLimit.truncated", False) for info in infos])
+        truncated = np.array([bool(info.get("TimeLimit.truncated", False)) for info in infos])
         terminal = np.asarray(done, bool) & ~truncated
         needed = terminal & (self.potential is not None)
         success = np.array([succeeded(i, self.success, n) for i, n in zip(infos, needed.tolist(), strict=True)])
@@ -204,10 +230,16 @@ class ShapedReplayBuffer(StoredReplayBuffer):
             raise ValueError(f"the demonstration share is {share}; it must lie between 0 and 1")
         self.demonstrations, self.demonstration_share = demonstrations, share
 
-    def sample(self, batch_size: int, env: Any = None) -> Batch:  # type: ignore[override]
-        """Draw transitions uniformly, and the demonstrations' share of the batch from their part."""
+    def sample(self, batch_size: int, env: VecNormalize | None = None) -> Batch:  # type: ignore[override]
+        """Draw transitions uniformly, and the demonstrations' share of the batch from their part.
+
+        Raises:
+            ValueError: The algorithm's environment is normalised.
+        """
+        refuse_normalised(env)
         if self.demonstrations is None:
             return self._batch(*self._draw(batch_size))
+        self.demonstrations.device = self.device  # Stable-Baselines3 moves a loaded buffer, and knows no parts
         shown = round(self.demonstration_share * batch_size)
         parts = (
             self._batch(*self._draw(batch_size - shown)),
@@ -259,8 +291,8 @@ class ShapedReplayBuffer(StoredReplayBuffer):
             self.to_torch(self.next_observations[rows, envs]),
             self.to_torch(dones[:, None]),
             self.to_torch((self.reward_scale * rewards)[:, None]),
-            features,
-            next_features,
+            features=features,
+            next_features=next_features,
         )
 
     @torch.inference_mode()

@@ -1,23 +1,27 @@
 """Soft actor-critic with clipped targets and an annealed discount, as a Stable-Baselines3 algorithm."""
 
-import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
+from gymnasium import spaces
 from jaxtyping import Float
 from stable_baselines3 import SAC as StockSAC
 from stable_baselines3.common.buffers import NStepReplayBuffer
+from stable_baselines3.common.torch_layers import FlattenExtractor
+from stable_baselines3.common.type_aliases import GymEnv
+from stable_baselines3.common.vec_env import unwrap_vec_normalize
 from torch import Tensor
 from torch.nn import functional as F
 
+from agents.features import Features, SharedEncoderPolicy
 from agents.finite import check_finite
 from agents.guide import Guide
 from agents.hardware import resolve_precision
-from agents.replay import Batch
-from agents.update import Update, is_supported
+from agents.replay import Batch, StoredReplayBuffer, refuse_normalised
+from agents.update import Networks, Update, is_supported
 from shaping.discount import linear_annealing
-from shaping.value import LOG_STD_RANGE
 
 
 class SAC(StockSAC):
@@ -39,7 +43,7 @@ class SAC(StockSAC):
 
     Raises:
         ValueError: The device, or the gradient step of these networks, has no such precision; or a setting that
-            Stable-Baselines3's update heeds and this one does not.
+            Stable-Baselines3 heeds and this class does not.
     """
 
     def __init__(
@@ -59,36 +63,46 @@ class SAC(StockSAC):
         super().__init__(*args, **kwargs)
 
     def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), "guide", "_step"]
+        return [*super()._excluded_save_params(), "guide", "_networks", "_step"]
 
     def _setup_model(self) -> None:
         super()._setup_model()
-        self._refuse_what_is_not_done()
-        dtype = resolve_precision(self.precision, self.device)
-        written_out = is_supported(self)
-        if self.precision == "bfloat16" and not written_out:
-            raise ValueError("precision 'bfloat16': only for linear layers with ReLU between them; choose auto")
-        self._step = Update(self, dtype) if written_out else self.update
+        refuse_normalised(self._vec_normalize_env)
+        if isinstance(self.observation_space, spaces.Dict) and type(self.actor.features_extractor) is FlattenExtractor:
+            raise ValueError("observations are a dictionary, which FlattenExtractor cannot take; use MultiInputPolicy")
+        if self.n_steps != 1 and isinstance(self.replay_buffer, StoredReplayBuffer):
+            raise ValueError(f"n_steps is {self.n_steps}; {type(self.replay_buffer).__name__} has single steps only")
+        if self.annealing_steps and isinstance(self.replay_buffer, NStepReplayBuffer):
+            raise ValueError("annealing_steps: the replay buffer of n_steps discounts by gamma itself; leave one out")
+        self._networks: Networks | None = None
+        self._choose_step()
 
-    def _refuse_what_is_not_done(self) -> None:
-        """Refuse what Stable-Baselines3's SAC offers and `update` would silently leave out.
+    def set_env(self, env: GymEnv, force_reset: bool = True) -> None:
+        """Set the environment, as for Stable-Baselines3's SAC.
 
         Raises:
-            ValueError: Names it.
+            ValueError: It is normalised by `VecNormalize`.
         """
-        policy: Any = self.policy
-        learned = [p for e in (self.actor, self.critic) for p in e.features_extractor.parameters()]
-        held = {id(p) for group in self.critic.optimizer.param_groups for p in group["params"]}
-        if self.n_steps != 1 or isinstance(self.replay_buffer, NStepReplayBuffer):
-            raise ValueError(f"n_steps is {self.n_steps}; the targets here are those of one step")
-        if self.target_update_interval != 1:
-            raise ValueError("target_update_interval: the target moves with every update here; leave it at 1")
-        if self._vec_normalize_env is not None:
-            raise ValueError("VecNormalize: updates would learn from what is not normalised; scale in the encoder")
-        if any(p.requires_grad and id(p) not in held for p in learned):
-            raise ValueError(
-                f"{type(policy).__name__}: its encoder is not trained by the critic; use SharedEncoderPolicy"
-            )
+        refuse_normalised(unwrap_vec_normalize(env))  # type: ignore[arg-type]
+        super().set_env(env, force_reset)
+
+    def _choose_step(self) -> Callable[[Batch], dict[str, float]]:
+        """Return the gradient step: written out where that does for the networks, as they are now, what autograd does.
+
+        Raises:
+            ValueError: Precision "bfloat16", which autograd's step does not have.
+        """
+        networks = Networks(self)
+        if networks != self._networks:
+            self.policy.zero_grad()  # a gradient that the next step does not set would be taken again
+            dtype, written_out = resolve_precision(self.precision, self.device), is_supported(self)
+            if self.precision == "bfloat16" and not written_out:
+                raise ValueError(
+                    "precision 'bfloat16': only for linear layers with ReLU between them, all of them trained, "
+                    "without hooks; choose auto"
+                )
+            self._networks, self._step = networks, Update(self, dtype) if written_out else self.update
+        return self._step
 
     def _sample_action(
         self, learning_starts: int, action_noise: Any = None, n_envs: int = 1
@@ -117,12 +131,15 @@ class SAC(StockSAC):
         if self.ent_coef_optimizer is not None:
             optimizers.append(self.ent_coef_optimizer)
         self._update_learning_rate(optimizers)
+        take_step = self._choose_step()
         means: dict[str, float] = {}
-        for _ in range(gradient_steps):
+        for index in range(gradient_steps):
             batch: Any = self.replay_buffer.sample(batch_size)  # type: ignore[union-attr]
-            batch = batch if isinstance(batch, Batch) else Batch(*batch[:5])  # of Stable-Baselines3's own buffer
-            for name, value in self._step(batch).items():
+            batch = batch if isinstance(batch, Batch) else Batch(*batch)  # of Stable-Baselines3's own buffers
+            for name, value in take_step(batch).items():
                 means[name] = means.get(name, 0.0) + value / gradient_steps
+            if index % self.target_update_interval == 0:  # counted from each call, as Stable-Baselines3 does
+                self._update_target()
         check_finite(**means)
         self._n_updates += gradient_steps
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
@@ -131,28 +148,29 @@ class SAC(StockSAC):
             self.logger.record_mean(f"train/{name}", mean)
 
     def update(self, batch: Batch) -> dict[str, float]:
-        """Take one gradient step on every network, by autograd; `Update` does the same faster where it can.
+        """Take a gradient step on temperature, critic and actor by autograd; `Update` does it faster where it can.
 
         Returns:
             For the log: losses, temperature, mean value and target.
         """
-        features, next_features = self._features(batch)
-        held = features.detach()
-        actions, log_prob = self._sample(held)
+        if self.use_sde:
+            self.actor.reset_noise()
+        observations, held, following = self._inputs(batch)
+        actions, log_prob = self.actor.action_log_prob(held)
+        log_prob = log_prob.reshape(-1, 1)
         ent_coef = self._update_temperature(log_prob)
-        target = self._target(batch, next_features, ent_coef)
-        values = torch.cat(self._q_values(self.critic, features, batch.actions), dim=1)
+        target = self._target(batch, following, ent_coef)
+        values = torch.cat(self.critic(observations, batch.actions), dim=1)
         critic_loss = 0.5 * self.critic.n_critics * F.mse_loss(values, target.expand_as(values))
         self.critic.optimizer.zero_grad()
         critic_loss.backward()
         self.critic.optimizer.step()
 
-        actor_value = torch.cat(self._q_values(self.critic, held, actions), dim=1).amin(dim=1, keepdim=True)
+        actor_value = torch.cat(self.critic(held, actions), dim=1).min(dim=1, keepdim=True).values
         actor_loss = (ent_coef * log_prob - actor_value).mean()
         self.actor.optimizer.zero_grad()
-        actor_loss.backward(inputs=self.actor.optimizer.param_groups[0]["params"])
+        actor_loss.backward()
         self.actor.optimizer.step()
-        self._update_target()
         return {
             "critic_loss": critic_loss.item(),
             "actor_loss": actor_loss.item(),
@@ -162,23 +180,20 @@ class SAC(StockSAC):
             "target": target.mean().item(),
         }
 
-    def _features(self, batch: Batch) -> tuple[Float[Tensor, "batch features"], Float[Tensor, "batch features"]]:
-        if batch.features is not None and batch.next_features is not None:
-            return batch.features, batch.next_features
-        features = self.actor.features_extractor(batch.observations)
-        with torch.no_grad():
-            return features, self.critic_target.features_extractor(batch.next_observations)
+    def _inputs(self, batch: Batch) -> tuple[Any, Any, Any]:
+        """Return what the critic's loss sees of s, what the actor's loss sees of it, and what both see of s′.
 
-    def _sample(self, features: Float[Tensor, "batch features"]) -> tuple[Tensor, Tensor]:
-        """Return tanh-Gaussian actions (batch, action) and their log-probabilities (batch, 1)."""
-        actor: Any = self.actor
-        latent = actor.latent_pi(features)
-        mean, log_std = actor.mu(latent), actor.log_std(latent).clamp(*LOG_STD_RANGE)
-        noise = torch.randn_like(mean)
-        actions = torch.tanh(mean + log_std.exp() * noise)
-        gaussian = -0.5 * noise.square() - log_std - 0.5 * math.log(2 * math.pi)
-        log_prob = (gaussian - torch.log(1 - actions.square() + 1e-6)).sum(dim=1, keepdim=True)
-        return actions, log_prob
+        A shared encoder runs once, and learns from the critic's loss alone.
+        """
+        if not isinstance(self.policy, SharedEncoderPolicy):
+            return batch.observations, batch.observations, batch.next_observations
+        features, next_features = batch.features, batch.next_features
+        if features is None or next_features is None:
+            features = self.actor.extract_features(batch.observations, self.actor.features_extractor)
+            target: Any = self.critic_target
+            with torch.no_grad():
+                next_features = target.extract_features(batch.next_observations, target.features_extractor)
+        return Features(features), Features(features.detach()), Features(next_features)
 
     def _update_temperature(self, log_prob: Float[Tensor, "batch 1"]) -> Tensor:
         if self.ent_coef_optimizer is None or self.log_ent_coef is None:
@@ -191,29 +206,21 @@ class SAC(StockSAC):
         return ent_coef
 
     @torch.no_grad()
-    def _target(self, batch: Batch, next_features: Float[Tensor, "batch features"], ent_coef: Tensor) -> Tensor:
+    def _target(self, batch: Batch, following: Any, ent_coef: Tensor) -> Float[Tensor, "batch 1"]:
         """R + γ̄ (1 − terminal) [min Q′(s′, a′) − α log π(a′|s′)], within `target_bounds`."""
-        next_actions, next_log_prob = self._sample(next_features)
-        value = torch.cat(self._q_values(self.critic_target, next_features, next_actions), dim=1)
-        value = value.amin(dim=1, keepdim=True)
+        actions, log_prob = self.actor.action_log_prob(following)
+        value = torch.cat(self.critic_target(following, actions), dim=1).amin(dim=1, keepdim=True)
         if self.entropy_in_target:
-            value = value - ent_coef * next_log_prob
-        target = batch.rewards + self.discount * (1 - batch.dones) * value
+            value = value - ent_coef * log_prob.reshape(-1, 1)
+        discount = self.discount if batch.discounts is None else batch.discounts
+        target = batch.rewards + discount * (1 - batch.dones) * value
         return target if self.target_bounds is None else target.clamp(*self.target_bounds)
-
-    @staticmethod
-    def _q_values(critic: Any, features: Tensor, actions: Tensor) -> list[Tensor]:
-        joined = torch.cat([features, actions], dim=1)
-        return [network(joined) for network in critic.q_networks]
 
     @torch.no_grad()
     def _update_target(self) -> None:
+        """Move the target by τ, and give it what batch normalisation has seen, as Stable-Baselines3 does."""
         online: list[Tensor] = list(self.critic.parameters())
         target: list[Tensor] = list(self.critic_target.parameters())
         torch._foreach_lerp_(target, online, self.tau)
-        self._copy_statistics()
-
-    def _copy_statistics(self) -> None:
-        """Give the target what batch normalisation has seen, as Stable-Baselines3 does."""
         for theirs, ours in zip(self.critic_target.buffers(), self.critic.buffers(), strict=True):
             theirs.copy_(ours)

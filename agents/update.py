@@ -6,31 +6,81 @@ the optimisers stay the policy's own, so saving, loading and continuing need not
 """
 
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
+from gymnasium import spaces
 from jaxtyping import Float
-from torch import Tensor, nn
+from stable_baselines3.common.policies import ContinuousCritic
+from stable_baselines3.common.preprocessing import preprocess_obs
+from stable_baselines3.common.torch_layers import FlattenExtractor
+from stable_baselines3.sac.policies import Actor
+from torch import Tensor
 from torch.nn import functional as F
+from torch.nn.modules.module import _has_any_global_hook
 
 from agents.adam import step
 from agents.encoders import make_encoder_pass
+from agents.features import SharedActor, SharedCritic
 from agents.layers import Scratch, round_weights
-from agents.network import Network, is_written_out
+from agents.network import Network, is_linear, is_written_out
 from agents.replay import Batch
 from agents.squashed import Draw, draw, through_draw
 
 if TYPE_CHECKING:
     from agents.sac import SAC
 
+HOOKS = (
+    "_forward_pre_hooks",
+    "_forward_hooks",
+    "_backward_pre_hooks",
+    "_backward_hooks",
+    "_post_accumulate_grad_hooks",
+)
 BLOCK = 64  # rows; products of few different sizes, for the library compiles one for every size in bfloat16
 
 
 def is_supported(agent: "SAC") -> bool:
-    """Whether the agent's networks are what `Update` writes out; with others autograd has to do it."""
-    modules = [agent.actor.latent_pi, *agent.critic.q_networks]
-    heads = (agent.actor.mu, agent.actor.log_std)
-    return all(map(is_written_out, modules)) and all(type(head) is nn.Linear for head in heads)
+    """Whether `Update` does for the agent's networks, as they are now, what autograd does."""
+    actor, critic, target = networks = cast(Any, (agent.actor, agent.critic, agent.critic_target))
+    kinds = (type(actor), type(critic), type(target))
+    shared = kinds == (SharedActor, SharedCritic, SharedCritic) and isinstance(actor.observation_space, spaces.Box)
+    stock = kinds == (Actor, ContinuousCritic, ContinuousCritic) and all(
+        type(network.features_extractor) is FlattenExtractor for network in networks
+    )
+    if not shared and not stock:
+        return False
+    learned = [actor.latent_pi, actor.mu, actor.log_std, *critic.q_networks]
+    return (
+        all(map(is_written_out, [actor.latent_pi, *critic.q_networks, *target.q_networks]))
+        and all(map(is_linear, (actor.mu, actor.log_std)))
+        and all(p.requires_grad for network in learned for p in network.parameters())
+        and all(p.dtype == torch.float32 for p in agent.policy.parameters())
+        and not Networks(agent).hooked
+    )
+
+
+class Networks:
+    """What an agent's networks consist of now; equal where no part was replaced, set or given a hook in between.
+
+    Args:
+        agent: Its networks.
+    """
+
+    def __init__(self, agent: "SAC") -> None:
+        critics: list[Any] = [agent.critic, agent.critic_target]
+        used = [agent.policy, *(q for critic in critics for q in getattr(critic, "q_networks", ()))]
+        modules = dict.fromkeys(module for network in used for module in network.modules())
+        parameters = dict.fromkeys(parameter for network in used for parameter in network.parameters())
+        self.parts: list[Any] = [*modules, *parameters]
+        self.settings = [(p.requires_grad, p.dtype, p.device) for p in parameters]
+        self.hooked = _has_any_global_hook() or any(getattr(x, name, None) for x in self.parts for name in HOOKS)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Networks) and self._key() == other._key()
+
+    def _key(self) -> tuple[Any, ...]:
+        return [id(part) for part in self.parts], self.settings, self.hooked
 
 
 class Update:
@@ -44,8 +94,6 @@ class Update:
 
     def __init__(self, agent: "SAC", dtype: torch.dtype = torch.float32) -> None:
         self.agent, self.dtype, self.size = agent, dtype, 0
-        self.online_parameters: list[Tensor] = list(agent.critic.parameters())
-        self.target_parameters: list[Tensor] = list(agent.critic_target.parameters())
 
     def _prepare(self, batch: Batch) -> None:
         """Make the networks for batches of this size."""
@@ -70,12 +118,13 @@ class Update:
 
     @torch.no_grad()
     def __call__(self, batch: Batch) -> dict[str, float]:
-        """Take one gradient step on every network.
+        """Take a gradient step on temperature, critic and actor.
 
         Returns:
             For the log: losses, temperature, mean value and target.
         """
         agent = self.agent
+        batch = self._preprocessed(batch)
         if len(batch.rewards) != self.size:
             self._prepare(batch)
         round_weights(chain.from_iterable(part.layers for part in self.parts))
@@ -88,9 +137,16 @@ class Update:
         value, slope = self._values_and_slope(features, drawn.actions)
         self.actor.backward(through_draw(drawn, slope, ent_coef / self.size))
         step(agent.actor.optimizer)
-        torch._foreach_lerp_(self.target_parameters, self.online_parameters, agent.tau)
-        agent._copy_statistics()
         return _log(values, target, value, drawn.log_prob, ent_coef)
+
+    def _preprocessed(self, batch: Batch) -> Batch:
+        """Scale images, encode what is discrete and convert to float32, as Stable-Baselines3's policies do."""
+        actor = self.agent.actor
+        observations, following = (
+            cast(Tensor, preprocess_obs(seen, actor.observation_space, normalize_images=actor.normalize_images))
+            for seen in (batch.observations, batch.next_observations)
+        )
+        return batch._replace(observations=observations, next_observations=following)
 
     def _features(self, batch: Batch) -> tuple[Float[Tensor, "batch features"], Float[Tensor, "batch features"]]:
         if batch.features is not None and batch.next_features is not None:
@@ -116,7 +172,10 @@ class Update:
         value = torch.cat([critic.forward(x) for critic in self.targets], dim=1).amin(dim=1, keepdim=True)
         if self.agent.entropy_in_target:
             value.addcmul_(ent_coef, following.log_prob, value=-1)
-        target = torch.addcmul(batch.rewards, 1 - batch.dones, value, value=self.agent.discount)
+        discount = self.agent.discount
+        if batch.discounts is not None:
+            discount, value = 1.0, value * batch.discounts
+        target = torch.addcmul(batch.rewards, 1 - batch.dones, value, value=discount)
         return target if self.agent.target_bounds is None else target.clamp_(*self.agent.target_bounds)
 
     def _update_critics(

@@ -3,11 +3,13 @@
 import gymnasium as gym
 import numpy as np
 import pytest
+import torch
 from stable_baselines3 import SAC
-from stable_baselines3.common.vec_env import DummyVecEnv
+from stable_baselines3.common.type_aliases import ReplayBufferSamples
+from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from agents.hindsight import HindsightReplayBuffer
-from agents.replay import ShapedReplayBuffer
+from agents.replay import Batch, ShapedReplayBuffer
 from shaping.goals import make_goals
 from shaping.wrapper import PotentialShaping
 
@@ -265,6 +267,55 @@ def test_demonstrations_take_their_share_of_every_batch():
 def test_reward_scale_multiplies_the_whole_reward():
     a, b = shaped(), shaped(reward_scale=10.0)
     np.testing.assert_allclose(10 * a.sample(50).rewards, b.sample(50).rewards, rtol=1e-5)
+
+
+def test_batches_are_those_of_stable_baselines3_s_algorithms():
+    assert Batch._fields[: len(ReplayBufferSamples._fields)] == ReplayBufferSamples._fields
+    assert shaped().sample(4).discounts is None
+
+
+@pytest.mark.parametrize("flag", [True, 1, 1.0, np.float32(1), np.True_])
+def test_a_time_limit_is_one_as_whatever_number_it_is_given(flag):
+    buffer = ShapedReplayBuffer(3, OBSERVATIONS, ACTIONS, potential=potential, gamma=0.9)
+    rows = np.ones((2, 1, 8), np.float32)
+    end = np.array([True])
+    info = {"TimeLimit.truncated": flag, "is_success": True}
+    buffer.add(rows[0], rows[1], np.zeros((1, 2)), np.zeros(1), end, [info])
+    batch = buffer.sample(4)
+    assert (batch.dones == 0).all()
+    assert batch.rewards == pytest.approx(0.9 * 8 - 8), "Φ(s′) is that of any state"
+
+
+def test_observations_that_are_numbers_have_a_potential():
+    def column(observations, success):
+        return observations[:, 0].astype(np.float32)
+
+    buffer = ShapedReplayBuffer(5, gym.spaces.Discrete(9), ACTIONS, n_envs=2, potential=column)
+    for step in range(2):
+        done = np.zeros(2, bool)
+        buffer.add(np.array([step, 4]), np.array([step + 1, 4]), np.zeros((2, 2)), np.zeros(2), done, [{}, {}])
+    cached = buffer.potentials.copy()
+    assert cached[:2, 0].tolist() == [[0, 1], [1, 2]]
+    buffer.recompute_potentials(column)
+    np.testing.assert_array_equal(buffer.potentials, cached)
+
+
+def test_what_a_buffer_cannot_store_or_normalise_is_refused():
+    space = gym.spaces.Dict({"state": OBSERVATIONS})
+    with pytest.raises(ValueError, match="ShapedReplayBuffer: observations are a dictionary"):
+        ShapedReplayBuffer(5, space, ACTIONS)
+    env = VecNormalize(DummyVecEnv([lambda: gym.make("Pendulum-v1")]))
+    settings = {"learning_starts": 4, "buffer_size": 10, "replay_buffer_class": ShapedReplayBuffer}
+    with pytest.raises(ValueError, match="VecNormalize"):
+        SAC("MlpPolicy", env, **settings).learn(6)
+
+
+def test_demonstrations_are_where_the_rest_of_the_buffer_is():
+    """Stable-Baselines3 sets the device of a replay buffer that it has loaded."""
+    buffer = shaped()
+    buffer.set_demonstrations(shaped(size=10), 0.1)
+    buffer.device = torch.device("meta")
+    assert buffer.sample(20).observations.device.type == "meta"
 
 
 def test_rows_survive_a_checkpoint():

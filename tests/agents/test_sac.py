@@ -6,23 +6,12 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from agents.build import make_agent, make_env
+from agents.replay import ShapedReplayBuffer
 from agents.sac import SAC
 from perception import registry
-
-
-class Linear(BaseFeaturesExtractor):
-    """A feature extractor with weights."""
-
-    def __init__(self, space):
-        super().__init__(space, 4)
-        self.linear = torch.nn.Linear(space.shape[0], 4)
-
-    def forward(self, observations):
-        return self.linear(observations)
 
 
 @pytest.fixture
@@ -105,23 +94,32 @@ def test_it_learns_as_any_algorithm_with_the_stock_policy_and_buffer():
 
 
 REFUSED = {
-    "n_steps": ({"n_steps": 3}, "n_steps is 3"),
-    "target": ({"target_update_interval": 4}, "target_update_interval"),
-    "own encoder": ({"policy_kwargs": {"features_extractor_class": Linear}}, "its encoder is not trained"),
+    "steps that the buffer has not": ({"n_steps": 3, "replay_buffer_class": ShapedReplayBuffer}, "n_steps is 3"),
+    "two discounts": ({"n_steps": 3, "annealing_steps": 10}, "annealing_steps"),
 }
 
 
+@pytest.mark.filterwarnings("ignore:`n_steps=3` is ignored")
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_the_update_leaves_out_is_refused(name):
     settings, message = REFUSED[name]
     with pytest.raises(ValueError, match=message):
-        SAC("MlpPolicy", gym.make("Pendulum-v1"), **settings)
+        SAC("MlpPolicy", gym.make("Pendulum-v1"), buffer_size=10, **settings)
 
 
-def test_normalised_observations_are_refused():
+def test_normalised_observations_are_refused(tmp_path):
+    """Wherever they come in, and the environment before stays."""
     env = VecNormalize(DummyVecEnv([lambda: gym.make("Pendulum-v1")]))
     with pytest.raises(ValueError, match="VecNormalize"):
         SAC("MlpPolicy", env)
+    agent = SAC("MlpPolicy", "Pendulum-v1", buffer_size=10)
+    before = agent.env
+    with pytest.raises(ValueError, match="VecNormalize"):
+        agent.set_env(env)
+    assert agent.env is before and agent.get_vec_normalize_env() is None
+    agent.save(tmp_path / "agent.zip")
+    with pytest.raises(ValueError, match="VecNormalize"):
+        SAC.load(tmp_path / "agent.zip", env=env)
 
 
 class Normalised(torch.nn.Sequential):

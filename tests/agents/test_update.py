@@ -73,6 +73,15 @@ def make_agent(encoder: str = "state", *, seed: int = 0, net_arch=(32, 24), poli
     return agent
 
 
+def take(gradient_step, agent: SAC, batches: list[Batch]) -> list[dict[str, float]]:
+    """Take gradient steps as `SAC.train` does."""
+    logs = []
+    for batch in batches:
+        logs.append(gradient_step(batch))
+        agent._update_target()
+    return logs
+
+
 def weights(agent: StockSAC) -> dict[str, torch.Tensor]:
     found = dict(agent.policy.state_dict())
     if agent.ent_coef_optimizer is not None:
@@ -110,9 +119,7 @@ def test_updates_are_stable_baselines3s(ent_coef, steps):
     torch.manual_seed(5)
     stock.train(steps, 64)
     torch.manual_seed(5)
-    update = Update(agent)
-    for batch in batches:
-        update(batch)
+    take(Update(agent), agent, batches)
 
     assert_close(weights(agent), weights(stock), 1e-5)
     moved = [name for name, value in weights(agent).items() if name not in start or (value != start[name]).any()]
@@ -137,9 +144,9 @@ def test_updates_are_autograds(case):
         with torch.no_grad():
             agent.actor.log_std.bias[0] = 1.98
     logs = []
-    for take in (agents[0].update, Update(agents[1])):
+    for gradient_step, agent in zip((agents[0].update, Update(agents[1])), agents, strict=True):
         torch.manual_seed(5)
-        logs.append([take(batch) for batch in make_batches(3, SHAPES[encoder])])
+        logs.append(take(gradient_step, agent, make_batches(3, SHAPES[encoder])))
     assert_close(weights(agents[1]), weights(agents[0]), 1e-5)
     for expected, found in zip(*logs, strict=True):
         assert found == pytest.approx(expected, abs=1e-5)
@@ -155,19 +162,16 @@ def test_stored_features_replace_the_encoder():
         ]
     for agent, given in zip(agents, (batches, stored), strict=True):
         torch.manual_seed(5)
-        update = Update(agent)
-        for batch in given:
-            update(batch)
+        take(Update(agent), agent, given)
     assert_close(weights(agents[1]), weights(agents[0]), 1e-6)
 
 
 @pytest.mark.parametrize("encoder", SHAPES)
 def test_fifty_updates_stay_with_autograd(encoder):
     agents = [make_agent(encoder, **PAPER) for _ in range(2)]
-    for take in (agents[0].update, Update(agents[1])):
+    for gradient_step, agent in zip((agents[0].update, Update(agents[1])), agents, strict=True):
         torch.manual_seed(5)
-        for batch in make_batches(50, SHAPES[encoder]):
-            take(batch)
+        take(gradient_step, agent, make_batches(50, SHAPES[encoder]))
     assert_close(weights(agents[1]), weights(agents[0]), 1e-4)
 
 
@@ -175,17 +179,13 @@ def test_fifty_updates_stay_with_autograd(encoder):
 def test_continuing_from_a_file_changes_nothing(encoder, tmp_path):
     batches = make_batches(6, SHAPES[encoder])
     agent = make_agent(encoder, **PAPER)
-    update = Update(agent)
     torch.manual_seed(5)
-    for batch in batches[:3]:
-        update(batch)
+    take(Update(agent), agent, batches[:3])
     agent.save(tmp_path / "agent.zip")
     loaded = SAC.load(tmp_path / "agent.zip", Walk(SHAPES[encoder]))
     for each in (agent, loaded):
         torch.manual_seed(6)
-        update = Update(each)
-        for batch in batches[3:]:
-            update(batch)
+        take(Update(each), each, batches[3:])
     assert_close(weights(loaded), weights(agent), 0)
 
 
@@ -197,19 +197,27 @@ def test_weights_that_are_loaded_later_are_used(encoder, dtype):
     source, used, fresh = (make_agent(encoder, seed=seed, **PAPER) for seed in (0, 1, 2))
     for agent in (source, used):
         update = Update(agent, dtype)
-        for batch in batches[:3]:
-            update(batch)
+        take(update, agent, batches[:3])
     for agent in (used, fresh):
         agent.policy.load_state_dict(source.policy.state_dict())
         agent.log_ent_coef.data.copy_(source.log_ent_coef)
         for name in ("actor", "critic"):
             getattr(agent, name).optimizer.load_state_dict(deepcopy(getattr(source, name).optimizer.state_dict()))
         agent.ent_coef_optimizer.load_state_dict(deepcopy(source.ent_coef_optimizer.state_dict()))
-    for take in (update, Update(fresh, dtype)):
+    for gradient_step, agent in ((update, used), (Update(fresh, dtype), fresh)):
         torch.manual_seed(6)
-        for batch in batches[3:]:
-            take(batch)
+        take(gradient_step, agent, batches[3:])
     assert_close(weights(used), weights(fresh), 0)
+
+
+def test_a_part_of_the_encoder_that_is_frozen_later_stays():
+    agent = make_agent("pointnet", learning_starts=5, batch_size=16)
+    agent.learn(8)
+    first, *others = agent.actor.features_extractor.encoder.parameters()
+    first.requires_grad_(False)
+    before = [p.clone() for p in (first, *others)]
+    agent.learn(8)
+    assert [torch.equal(a, b) for a, b in zip(before, (first, *others), strict=True)] == [True] + [False] * len(others)
 
 
 def test_other_networks_are_left_to_autograd(monkeypatch):
