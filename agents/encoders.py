@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from agents.features import EncoderExtractor
 from agents.layers import Layer, Scratch, as_integers, backward, through_relu_
 from perception.encoders import POSITION_SCALE
+from perception.encoders.geometric import Linear
 from perception.encoders.pointnet import PointNet
 
 
@@ -41,10 +42,18 @@ def make_encoder_pass(
     """
     frozen = [not (trained and p.requires_grad) for p in extractor.parameters()]
     encoder = extractor.encoder if type(extractor) is EncoderExtractor else extractor
-    if type(encoder) is PointNet and (all(frozen) or not any(frozen)):
+    if type(encoder) is PointNet and _is_as_made(encoder) and (all(frozen) or not any(frozen)):
         rows, points, _ = shape
         return PointNetPass(encoder, rows, points, trained=not any(frozen), dtype=dtype, scratch=scratch)
     return AutogradPass(extractor, trained=not all(frozen))
+
+
+def _is_as_made(encoder: PointNet) -> bool:
+    """Whether no layer was replaced by one of another kind."""
+    shared, project = cast(Any, encoder.shared).lins, cast(Any, encoder.project)
+    kinds = [Linear] * len(shared) + [nn.ReLU, nn.Linear, nn.LayerNorm]
+    layers = [*shared, *project]
+    return [type(layer) for layer in layers] == kinds and all(getattr(x, "bias", x) is not None for x in layers)
 
 
 class AutogradPass:

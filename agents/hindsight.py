@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.replay import Batch, StoredReplayBuffer, refuse_normalised
+from agents.stored import Batch, StoredReplayBuffer, refuse_normalised
 from shaping.discount import linear_annealing
 from shaping.goals import GoalSet
 

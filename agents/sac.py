@@ -19,7 +19,7 @@ from agents.features import Features, SharedEncoderPolicy
 from agents.finite import check_finite
 from agents.guide import Guide
 from agents.hardware import resolve_precision
-from agents.replay import Batch, StoredReplayBuffer, refuse_normalised
+from agents.stored import Batch, StoredReplayBuffer, refuse_normalised
 from agents.update import Networks, Update, is_supported
 from shaping.discount import linear_annealing
 

@@ -24,8 +24,8 @@ from agents.encoders import make_encoder_pass
 from agents.features import SharedActor, SharedCritic
 from agents.layers import Scratch, round_weights
 from agents.network import Network, is_linear, is_written_out
-from agents.replay import Batch
 from agents.squashed import Draw, draw, through_draw
+from agents.stored import Batch
 
 if TYPE_CHECKING:
     from agents.sac import SAC

@@ -12,7 +12,7 @@ from agents.benchmark.stages import BUFFER, OBSERVATIONS, Settings, Stage
 from agents.benchmark.stock import StockPush, make_stock_agent
 from agents.benchmark.timing import Timer, Work
 from agents.build import make_agent
-from agents.replay import StoredReplayBuffer
+from agents.stored import StoredReplayBuffer
 
 COLLECTED = 200  # transitions that fill the buffers, again and again
 STEPS_AT_ONCE = 5

@@ -7,7 +7,8 @@ import torch
 from stable_baselines3.common.buffers import ReplayBuffer
 
 from agents.hindsight import HindsightReplayBuffer
-from agents.replay import ShapedReplayBuffer, StoredReplayBuffer
+from agents.replay import ShapedReplayBuffer
+from agents.stored import StoredReplayBuffer
 from shaping.goals import make_goals
 from shaping.reward import shaped_reward
 

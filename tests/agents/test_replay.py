@@ -5,11 +5,10 @@ import numpy as np
 import pytest
 import torch
 from stable_baselines3 import SAC
-from stable_baselines3.common.type_aliases import ReplayBufferSamples
-from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
+from stable_baselines3.common.vec_env import DummyVecEnv
 
 from agents.hindsight import HindsightReplayBuffer
-from agents.replay import Batch, ShapedReplayBuffer
+from agents.replay import ShapedReplayBuffer
 from shaping.goals import make_goals
 from shaping.wrapper import PotentialShaping
 
@@ -76,24 +75,6 @@ def test_hindsight_velocities_stay_within_the_trained_range():
     velocity = np.array([buffer.achieved[int(s) - 1, 0, 2:] for s in batch.next_observations[:, 1]])
     goal_velocity = velocity - batch.next_observations[:, 6:].numpy()
     assert np.abs(goal_velocity).max() <= 0.005 + 1e-6
-
-
-@pytest.mark.parametrize("timeouts", [True, False])
-def test_the_layout_that_saves_memory_is_refused(timeouts):
-    """It takes the next row for the next observation, which after a time limit is another episode's."""
-    for buffer, settings in (
-        (ShapedReplayBuffer, {}),
-        (HindsightReplayBuffer, {"goals": make_goals("state"), "goal_reward": reward, "goal_speed": 1.0}),
-    ):
-        with pytest.raises(ValueError, match="optimize_memory_usage"):
-            buffer(
-                50,
-                OBSERVATIONS,
-                ACTIONS,
-                optimize_memory_usage=True,
-                handle_timeout_termination=timeouts,
-                **settings,
-            )
 
 
 def potential(observations, success):
@@ -269,17 +250,12 @@ def test_reward_scale_multiplies_the_whole_reward():
     np.testing.assert_allclose(10 * a.sample(50).rewards, b.sample(50).rewards, rtol=1e-5)
 
 
-def test_batches_are_those_of_stable_baselines3_s_algorithms():
-    assert Batch._fields[: len(ReplayBufferSamples._fields)] == ReplayBufferSamples._fields
-    assert shaped().sample(4).discounts is None
-
-
 @pytest.mark.parametrize("flag", [True, 1, 1.0, np.float32(1), np.True_])
 def test_a_time_limit_is_one_as_whatever_number_it_is_given(flag):
     buffer = ShapedReplayBuffer(3, OBSERVATIONS, ACTIONS, potential=potential, gamma=0.9)
     rows = np.ones((2, 1, 8), np.float32)
     end = np.array([True])
-    info = {"TimeLimit.truncated": flag, "is_success": True}
+    info = {"TimeLimit.truncated": flag}
     buffer.add(rows[0], rows[1], np.zeros((1, 2)), np.zeros(1), end, [info])
     batch = buffer.sample(4)
     assert (batch.dones == 0).all()
@@ -298,16 +274,6 @@ def test_observations_that_are_numbers_have_a_potential():
     assert cached[:2, 0].tolist() == [[0, 1], [1, 2]]
     buffer.recompute_potentials(column)
     np.testing.assert_array_equal(buffer.potentials, cached)
-
-
-def test_what_a_buffer_cannot_store_or_normalise_is_refused():
-    space = gym.spaces.Dict({"state": OBSERVATIONS})
-    with pytest.raises(ValueError, match="ShapedReplayBuffer: observations are a dictionary"):
-        ShapedReplayBuffer(5, space, ACTIONS)
-    env = VecNormalize(DummyVecEnv([lambda: gym.make("Pendulum-v1")]))
-    settings = {"learning_starts": 4, "buffer_size": 10, "replay_buffer_class": ShapedReplayBuffer}
-    with pytest.raises(ValueError, match="VecNormalize"):
-        SAC("MlpPolicy", env, **settings).learn(6)
 
 
 def test_demonstrations_are_where_the_rest_of_the_buffer_is():

@@ -11,12 +11,13 @@ from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.type_aliases import ReplayBufferSamples
 from torch import nn
+from torch.nn.utils import parametrizations
 
 from agents.adam import step
 from agents.features import EncoderExtractor, SharedEncoderPolicy
 from agents.hardware import resolve_precision
-from agents.replay import Batch
 from agents.sac import SAC
+from agents.stored import Batch
 from agents.update import Update, is_supported
 
 SHAPES = {"state": (8,), "pointnet": (20, 4)}
@@ -218,6 +219,29 @@ def test_a_part_of_the_encoder_that_is_frozen_later_stays():
     before = [p.clone() for p in (first, *others)]
     agent.learn(8)
     assert [torch.equal(a, b) for a, b in zip(before, (first, *others), strict=True)] == [True] + [False] * len(others)
+
+
+def spectral(encoder):
+    parametrizations.spectral_norm(encoder.project[1])
+
+
+def without_bias(encoder):
+    encoder.project[2] = nn.LayerNorm(64, bias=False)
+
+
+@pytest.mark.parametrize("change", [spectral, without_bias])
+def test_an_encoder_with_another_layer_is_left_to_autograd(change):
+    agents = []
+    for _ in range(2):
+        torch.manual_seed(5)
+        agent = make_agent("pointnet")
+        for network in (agent.actor, agent.critic_target):
+            change(network.features_extractor.encoder)
+        agents.append(agent)
+    for gradient_step, agent in zip((agents[0].update, Update(agents[1])), agents, strict=True):
+        torch.manual_seed(5)
+        take(gradient_step, agent, make_batches(3, SHAPES["pointnet"]))
+    assert_close(weights(agents[1]), weights(agents[0]), 1e-5)
 
 
 def test_other_networks_are_left_to_autograd(monkeypatch):
