@@ -161,7 +161,7 @@ class SAC(StockSAC):
         ent_coef = self._update_temperature(log_prob)
         target = self._target(batch, following, ent_coef)
         values = torch.cat(self.critic(observations, batch.actions), dim=1)
-        critic_loss = 0.5 * self.critic.n_critics * F.mse_loss(values, target.expand_as(values))
+        critic_loss = 0.5 * values.shape[1] * F.mse_loss(values, target.expand_as(values))
         self.critic.optimizer.zero_grad()
         critic_loss.backward()
         self.critic.optimizer.step()

@@ -81,6 +81,12 @@ def test_no_utils():
     assert not [file for file in files if file.stem in {"utils", "common", "helpers"}]
 
 
+def test_the_learner_is_exported_and_loaded_when_it_is_asked_for():
+    script = "import sys, agents; print('torch' in sys.modules, agents.SAC.__module__, hasattr(agents, 'DQN'))"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.split() == ["False", "agents.sac", "False"], done.stderr
+
+
 def test_light_imports():
     """The state pipeline starts without Open3D and without a GL library."""
     script = "import sys, envs, shaping; print(*{name.partition('.')[0] for name in sys.modules})"
