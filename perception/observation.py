@@ -25,11 +25,12 @@ class PointCloudObservation(gymnasium.Wrapper, gymnasium.utils.RecordConstructor
 
     Row i is [p_i − E, p_i − G], each in the plane (x, y) of the world frame [m]: p_i a point on the visible surface of
     the puck, E the end effector, G the goal. Every camera's depth image is back-projected, the clouds are fused,
-    cropped to the workspace and reduced by farthest point sampling.
+    cropped to the workspace and reduced by farthest point sampling. Points that are not finite do not count.
 
     A frame without a point of the puck is never an error. It shows the last points that were seen since the reset, and
     before any was seen the end effector, since what hides the puck is the arm (not the goal: that would look solved).
-    ``info["puck_visible"]`` tells such a frame.
+    ``info["puck_visible"]`` tells such a frame. The first step of an episode repeats it of the first frame, in
+    ``info["reset_info"]``, for learners that see the ``info`` of steps alone.
 
     The environment offers ``model``, ``data``, ``end_effector_position`` and ``goal_position`` on its ``unwrapped``; a
     rebuilt model is noticed.
@@ -89,9 +90,11 @@ class PointCloudObservation(gymnasium.Wrapper, gymnasium.utils.RecordConstructor
         self._renderer_settings: dict[str, Any] = {"body": body, "width": width, "height": height}
         self._renderer = renderer
         self._workspace = box
+        self._num_points = int(num_points)
         self._renderers: dict[str, Renderer] = {}
         self._model: Any = None
         self._seen = False
+        self._reset_info: dict[str, bool] | None = None
         self.points_world = np.zeros((num_points, 3))
         self.hidden_frames = 0
         self.observation_space = spaces.Box(-np.inf, np.inf, (num_points, 4), np.float32)
@@ -103,21 +106,30 @@ class PointCloudObservation(gymnasium.Wrapper, gymnasium.utils.RecordConstructor
         """Reset the environment and forget the points seen before."""
         _, info = self.env.reset(seed=seed, options=options)
         self._seen = False
-        return self._observe(info), info
+        observation = self._observe(info)
+        self._reset_info = {"puck_visible": info["puck_visible"]}
+        return observation, info
 
     def step(self, action: Any) -> tuple[Float32[np.ndarray, "num_points 4"], Any, bool, bool, dict[str, Any]]:
         """Step the environment and observe the puck."""
         _, reward, terminated, truncated, info = self.env.step(action)
+        if self._reset_info is not None:
+            info["reset_info"], self._reset_info = self._reset_info, None
         return self._observe(info), reward, terminated, truncated, info
 
     def get_state(self) -> dict[str, Any]:
         """What the next observation depends on beside the simulation, as plain data for a checkpoint."""
-        return {"points": self.points_world.tolist(), "seen": self._seen, "hidden_frames": self.hidden_frames}
+        return {
+            "points": self.points_world.tolist(),
+            "seen": self._seen,
+            "reset_info": self._reset_info,
+            "hidden_frames": self.hidden_frames,
+        }
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Continue from what `get_state` returned."""
         self.points_world = np.array(state["points"])
-        self._seen, self.hidden_frames = state["seen"], state["hidden_frames"]
+        self._seen, self.hidden_frames, self._reset_info = state["seen"], state["hidden_frames"], state["reset_info"]
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the renderers behind; a copy makes its own at the next observation."""
@@ -132,15 +144,15 @@ class PointCloudObservation(gymnasium.Wrapper, gymnasium.utils.RecordConstructor
         if self.env.unwrapped.model is not self._model:  # type: ignore[attr-defined]
             self._make_renderers()
         points = self._puck_points()
-        visible = len(points) > 0
+        visible = bool(np.isfinite(points).all(axis=-1).any())
         end_effector, goal = self._anchors()
         if visible:
-            self.points_world = sample_points(points, len(self.points_world))
+            self.points_world = sample_points(points, self._num_points)
             self._seen = True
         else:
             self.hidden_frames += 1
             if not self._seen:
-                self.points_world = np.tile(end_effector, (len(self.points_world), 1))
+                self.points_world = np.tile(end_effector, (self._num_points, 1))
         info["puck_visible"] = visible
         xy = self.points_world[:, :2]
         return np.concatenate([xy - end_effector[:2], xy - goal[:2]], axis=-1).astype(np.float32)

@@ -32,7 +32,7 @@ def back_project(
 ) -> Float[np.ndarray, "points 3"]:
     """Turn the masked pixels into points of the camera frame (x right, y down, z forward).
 
-    p = z · ((u + 0.5 − c_x) / f, (v + 0.5 − c_y) / f, 1), row by row.
+    p = z · ((u + 0.5 − c_x) / f, (v + 0.5 − c_y) / f, 1), row by row. A pixel without a finite depth gives no point.
 
     Args:
         depth: Distance along the optical axis [m].
@@ -49,7 +49,7 @@ def back_project(
         raise ValueError(
             f"depth {depth.shape} and mask {mask.shape} must have the camera's size {(camera.height, camera.width)}"
         )
-    rows, columns = np.nonzero(mask)
+    rows, columns = np.nonzero(mask & np.isfinite(depth))
     z = depth[rows, columns].astype(np.float64)
     cx, cy = camera.center
     scale = z / camera.focal
@@ -68,26 +68,36 @@ def crop(points: Float[np.ndarray, "points 3"], bounds: Float[np.ndarray, "2 3"]
 
 
 def sample_points(points: Float[np.ndarray, "points 3"], num_points: int) -> Float[np.ndarray, "num_points 3"]:
-    """Choose exactly ``num_points`` points by Open3D's farthest point sampling.
+    """Choose exactly ``num_points`` finite points by Open3D's farthest point sampling.
 
-    Deterministic: it starts at the first point. Fewer points than asked for are all kept and repeated in turn.
+    Deterministic: it starts at the first point. Points that are not finite are left out. Where fewer distinct points
+    than asked for are left, each is taken, and they repeat in turn.
 
     Args:
-        points: At least one point.
+        points: At least one finite point.
         num_points: How many to return.
 
     Raises:
-        ValueError: There is no point to choose.
+        ValueError: There is no finite point to choose.
         ImportError: Open3D is missing.
     """
+    points = points[np.isfinite(points).all(axis=-1)]
     count = len(points)
     if count == 0:
-        raise ValueError(f"cannot sample {num_points} points from an empty cloud; check that the body is visible")
-    if count <= num_points:
-        return points[np.arange(num_points) % count]
+        raise ValueError(
+            f"cannot sample {num_points} points from an empty cloud, or one without a finite point; "
+            "check that the body is visible"
+        )
     dense = max(_DENSE, num_points)
     if count > dense:
         points = points[np.linspace(0, count - 1, dense).astype(int)]
+    if count > num_points:
+        points = _farthest(points, num_points)
+    return points[np.arange(num_points) % len(points)]
+
+
+def _farthest(points: Float[np.ndarray, "points 3"], num_points: int) -> Float[np.ndarray, "chosen 3"]:
+    """Choose by farthest point sampling; Open3D gives fewer than ``num_points`` where no more are distinct."""
     o3d = open3d()
     cloud = o3d.geometry.PointCloud(o3d.utility.Vector3dVector(np.ascontiguousarray(points, dtype=np.float64)))
     return np.array(cloud.farthest_point_down_sample(num_points).points)

@@ -86,6 +86,43 @@ def test_hidden_frames_show_what_was_seen_last(scene):
     assert info["puck_visible"] is True and env.hidden_frames == 2
 
 
+def test_two_cameras_in_one_pose(scene):
+    """Every point is there twice, and where little of the puck is seen fewer are distinct than the space declares."""
+    twin = '<camera name="twin" pos="0.02 0.03 1.5" xyaxes="0 -1 0 1 0 0" fovy="45"/>'
+    env = PointCloudObservation(Table(lambda after: scene(after=LID + twin)), ("overhead", "twin"), width=34, height=34)
+    observation, info = env.reset()
+    assert info["puck_visible"] and len(np.unique(env._puck_points(), axis=0)) < 20 < len(env._puck_points())
+    for _ in range(3):
+        assert observation in env.observation_space
+        observation, *_ = env.step([0.1, 0.0])
+
+
+@pytest.mark.untyped
+def test_points_that_are_not_finite_do_not_count(scene, monkeypatch):
+    """A sensor that reports no distance as NaN or inf; everything may lie in the workspace."""
+    env = wrap(scene, workspace=np.array([[-np.inf] * 3, [np.inf] * 3]))
+    rendered = env._renderers["overhead"].render
+    broken: list[tuple[slice, float]] = []
+
+    def render(data):
+        depth, mask = rendered(data)
+        rows = np.argwhere(mask)
+        for part, value in broken:
+            depth[tuple(rows[part].T)] = value
+        return depth, mask
+
+    monkeypatch.setattr(env._renderers["overhead"], "render", render)
+    env.reset()
+    broken[:] = [(slice(1, None, 3), np.nan), (slice(2, None, 3), np.inf)]
+    observation, *_, info = env.step([0.0, 0.0])
+    assert info["puck_visible"] is True and observation in env.observation_space and np.isfinite(observation).all()
+    assert np.hypot(*(env.points_world - env.unwrapped.data.body("puck_main").xpos)[:, :2].T).max() < 0.031
+    broken[:] = [(slice(None), np.nan)]
+    hidden, *_, info = env.step([0.0, 0.0])
+    assert info["puck_visible"] is False and env.hidden_frames == 1
+    np.testing.assert_array_equal(hidden, observation)
+
+
 def test_a_puck_not_seen_since_the_reset_is_at_the_end_effector(scene):
     env = wrap(scene)
     env.reset()
@@ -93,6 +130,19 @@ def test_a_puck_not_seen_since_the_reset_is_at_the_end_effector(scene):
     assert info["puck_visible"] is False and env.hidden_frames == 1
     np.testing.assert_allclose(observation[:, :2], 0.0, atol=1e-6)
     assert (np.linalg.norm(observation[:, 2:], axis=-1) > 0.1).all()  # far from solved
+
+
+@pytest.mark.parametrize("hidden", [True, False])
+def test_the_first_step_repeats_what_the_reset_said(scene, hidden):
+    """Also where the environment goes on from a saved state."""
+    env, other = wrap(scene), wrap(scene)
+    env.reset(options={"hidden": hidden})
+    other.reset()
+    other.set_state(env.get_state())
+    for wrapper in (env, other):
+        *_, first = wrapper.step([0.0, 0.0])
+        *_, second = wrapper.step([0.0, 0.0])
+        assert first["reset_info"] == {"puck_visible": not hidden} and "reset_info" not in second
 
 
 def test_a_puck_outside_the_workspace_is_hidden(scene):

@@ -18,6 +18,33 @@ def test_exactly_n_of_the_points(count):
     np.testing.assert_array_equal(sampled, sample_points(points.copy(), 20))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_exactly_n_finite_points_whatever_goes_in(dtype):
+    """Repeated rows, rows that are not finite and any scale: n rows, and as many distinct ones as there can be."""
+    rng = np.random.default_rng(0)
+    for _ in range(500):
+        count, num_points = rng.integers(1, 100, 2)
+        points = (rng.normal(size=(count, 3)) * 10.0 ** rng.integers(-9, 9)).astype(dtype)
+        points = points[rng.integers(rng.integers(1, count + 1), size=count)]
+        points[rng.random((count, 3)) < rng.choice([0.0, 0.2])] = rng.choice([np.nan, np.inf, -np.inf])
+        finite = {tuple(row) for row in points[np.isfinite(points).all(axis=1)]}
+        if not finite:
+            with pytest.raises(ValueError, match="without a finite point"):
+                sample_points(points, int(num_points))
+            continue
+        sampled = sample_points(points, int(num_points))
+        distinct = {tuple(row) for row in sampled}
+        assert sampled.shape == (num_points, 3)
+        assert distinct <= finite and len(distinct) == min(len(finite), num_points)
+
+
+@pytest.mark.parametrize(("rows", "distinct"), [(40, 6), (40, 1), (400, 19)])
+def test_fewer_distinct_points_than_asked_for(rows, distinct):
+    points = np.random.default_rng(0).normal(size=(distinct, 3))
+    sampled = sample_points(points[np.arange(rows) % distinct], 20)
+    assert sampled.shape == (20, 3) and {tuple(row) for row in sampled} == {tuple(row) for row in points}
+
+
 def test_few_points_repeat_in_turn():
     points = np.arange(9.0).reshape(3, 3)
     np.testing.assert_array_equal(sample_points(points, 7), points[[0, 1, 2, 0, 1, 2, 0]])
