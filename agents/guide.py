@@ -13,7 +13,8 @@ class Guide:
     """Take over a share of the training steps, drawn at each, with the goal policy learned beside Ṽ_g.
 
     The paper names goal-conditioned controllers for exploration as future work (sec. 5, after Nasiriany et al. 2019).
-    Guided transitions enter the buffer like any other; the agent's own policy acts where no demonstration is in range.
+    Guided transitions enter the buffer like any other; the agent's own policy acts where no demonstration is in range
+    and where the frame does not show the puck.
 
     Args:
         potential: Φ, which chooses the demonstrated state to aim at.
@@ -38,17 +39,18 @@ class Guide:
         self.rng.bit_generator.state = state["rng"]
 
     @torch.inference_mode()
-    def __call__(self, observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(self, observations: np.ndarray, visible: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Propose actions.
 
         Args:
             observations: Of every environment, shape (envs, ...).
+            visible: Whether each shows the puck, shape (envs,).
 
         Returns:
             Actions (envs, 2) in [−1, 1], the scaled action space that Stable-Baselines3 stores, and where they apply
             (envs,).
         """
-        guided = self.rng.random(len(observations)) < self.share
+        guided = (self.rng.random(len(observations)) < self.share) & visible
         if not guided.any():
             return np.zeros((len(observations), self.estimator.action_dim), np.float32), guided
         aimed, valid = self.potential.goal(observations)

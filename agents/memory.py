@@ -20,15 +20,16 @@ def transition_bytes(observation_shape: tuple[int, ...], features_dim: int = 0) 
     """Bytes of one transition in a `ShapedReplayBuffer`.
 
     Observation, action; reward, terminal and time-limit flag; Φ(s) and Φ(s′); features of the observation where they
-    are stored; and where to find what follows each of observation and features: 4 bytes a number, and 1 for the success
-    flag. What follows the last row of an episode is not counted, a few in a hundred rows.
+    are stored; and where to find what follows each of observation and features: 4 bytes a number, and 1 each for the
+    flag of success and those of visibility. What follows the last row of an episode is not counted, a few in a hundred
+    rows.
 
     Args:
         observation_shape: Of one observation.
         features_dim: Features stored of each observation, 0 for none.
     """
     numbers = math.prod(observation_shape) + 1 + ACTION_NUMBERS + 3 + 2 + (features_dim and features_dim + 1)
-    return numbers * np.dtype(np.float32).itemsize + 1
+    return numbers * np.dtype(np.float32).itemsize + 2
 
 
 def buffer_bytes(config: TrainConfig, observation_shape: tuple[int, ...], features_dim: int = 0) -> int:

@@ -13,9 +13,12 @@ from agents.following import Following
 from agents.stored import Batch, StoredReplayBuffer, refuse_normalised
 from shaping.reward import shaped_reward
 from shaping.success import IS_SUCCESS, Success, succeeded
+from shaping.visibility import LastSeen, PotentialFunction, known_potential, puck_visible
 
-PotentialFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
 Encode = Callable[[Tensor], Tensor]
+Frames = tuple[np.ndarray, np.ndarray]  # Φ, and where it is known
+
+SHOWN, NEXT_SHOWN, SEEN = 1, 2, 4  # bits: s shows the puck; s′ does; a frame of the episode up to s′ did
 
 
 class ShapedReplayBuffer(StoredReplayBuffer):
@@ -24,8 +27,10 @@ class ShapedReplayBuffer(StoredReplayBuffer):
     r̄ = scale · [r + γΦ(s′) − Φ(s)]  (paper, eq. reshaped_reward)
 
     Φ(s′) depends on how the step ended as in `shaping.PotentialShaping`: Φ's own constant where it reached the goal
-    set, 0 where it terminated otherwise. Stored rewards stay those of the task. Demonstrated transitions lie in a part
-    of their own, which takes a fixed share of every batch (paper, "importance sampling buffer"). With a frozen encoder
+    set, 0 where it terminated otherwise, and that last seen where s′ does not show the puck. The first step of an
+    episode may hold the `info` of its reset, as `info["reset_info"]`; without it the first frame counts as showing the
+    puck. Stored rewards stay those of the task. Demonstrated transitions lie in a part of their own, which takes a
+    fixed share of every batch (paper, "importance sampling buffer"). With a frozen encoder
     (`store_features`) its output is stored once per transition, so that no update pays for the encoder.
 
     Args:
@@ -53,6 +58,7 @@ class ShapedReplayBuffer(StoredReplayBuffer):
         self.success = success
         self.rng = np.random.default_rng(seed)
         self.potentials = np.zeros((self.buffer_size, self.n_envs, 2), np.float32)  # Φ(s), Φ(s′)
+        self.sight = np.full((self.buffer_size, self.n_envs), SHOWN | NEXT_SHOWN | SEEN, np.uint8)
         self.successes = np.zeros((self.buffer_size, self.n_envs), bool)
         self.encode: Encode | None = None
         self.features: np.ndarray | None = None
@@ -79,18 +85,19 @@ class ShapedReplayBuffer(StoredReplayBuffer):
         """
         obs, next_obs = (np.reshape(seen, (self.n_envs, *self.obs_shape)) for seen in (obs, next_obs))
         row, before = self.pos, self.pos - 1  # index −1 is the ring's last row
-        continues = self._continues(before, obs)
+        continues = self._continues(before, obs) & np.array(["reset_info" not in info for info in infos])
         truncated = np.array([bool(info.get("TimeLimit.truncated", False)) for info in infos])
         terminal = np.asarray(done, bool) & ~truncated
         needed = terminal & (self.potential is not None)
         success = np.array([succeeded(i, self.success, n) for i, n in zip(infos, needed.tolist(), strict=True)])
         check_finite(observation=obs, next_observation=next_obs, action=action, reward=reward)
         if self.potential is not None:
-            self.potentials[row, :, 0] = self.potentials[before, :, 1]
-            if not continues.all():
-                starts = obs[~continues]
-                self.potentials[row, ~continues, 0] = self.potential(starts, np.zeros(len(starts), bool))
-            self.potentials[row, :, 1] = _following_potential(self.potential, next_obs, terminal, success)
+            shown = puck_visible(info.get("reset_info", {}) for info in infos)
+            shown = np.where(continues, self.sight[before] & NEXT_SHOWN > 0, shown)
+            next_shown = puck_visible(infos)
+            first = known_potential(self.potential, obs, shown & ~continues)
+            following = known_potential(self.potential, next_obs, next_shown, terminal, success)
+            self._put_potentials(row, continues, SHOWN * shown + NEXT_SHOWN * next_shown, first, following)
             check_finite(potential=self.potentials[row])
         if self.features is not None and self.next_features is not None:
             features = self.next_features.after(before).copy()
@@ -141,21 +148,36 @@ class ShapedReplayBuffer(StoredReplayBuffer):
         """Replace Φ, and with it every cached potential."""
         self.potential = potential
         rows, oldest = np.arange(self.size()), self.pos if self.full else 0
+        shown, next_shown = self.sight & SHOWN > 0, self.sight & NEXT_SHOWN > 0
+        terminal = (self.dones > 0) & (self.timeouts == 0)
+        known = next_shown | terminal | self.successes
+        first, following = np.zeros((2, *self.sight.shape), np.float32)
         for env in range(self.n_envs):
-            observations = self.observations[rows, env]
-            following = self.next_observations[rows, np.full_like(rows, env)]
-            ended, success = self.dones[rows, env] > 0, self.successes[rows, env]
-            same = (observations == np.roll(following, 1, axis=0)).reshape(len(rows), -1).all(axis=1)
-            in_goal = same & np.roll(success & ~ended, 1)  # a task may go on in its goal set
-            in_goal[oldest : oldest + 1] = False  # what came before it is not known
-            self.potentials[rows, env, 0] = potential(observations, in_goal)
-            terminal = ended & (self.timeouts[rows, env] == 0)
-            self.potentials[rows, env, 1] = _following_potential(potential, following, terminal, success)
+            at = rows, np.full_like(rows, env)
+            first[at], _ = known_potential(potential, self.observations[at], shown[at])
+            following[at], _ = known_potential(
+                potential, self.next_observations[at], (next_shown & ~terminal)[at], terminal[at], self.successes[at]
+            )
+        for row in np.roll(rows, -oldest):
+            continues = (row != oldest) & self._continues(row - 1, self.observations[row])
+            sight, start, end = self.sight[row] & ~SEEN, (first[row], shown[row]), (following[row], known[row])
+            self._put_potentials(row, continues, sight, start, end)
         if self.demonstrations is not None:
             self.demonstrations.recompute_potentials(potential)
 
+    def _put_potentials(
+        self, row: int, continues: np.ndarray, sight: np.ndarray, first: Frames, following: Frames
+    ) -> None:
+        """Store Φ(s) and Φ(s′) of a row; `first` is Φ of s, needed where it does not go on from the row before."""
+        carried = self.potentials[row - 1, :, 1], self.sight[row - 1] & SEEN > 0
+        potential, seen = (np.where(continues, *pair) for pair in zip(carried, first, strict=True))
+        last = LastSeen(potential.astype(np.float32), seen)  # as r̄ is formed: γΦ(s′) − γΦ(s′) is 0 to the last bit
+        before, last = last.follow(following[0].astype(np.float32), following[1], self.gamma)
+        self.potentials[row] = np.stack([before, last.potential], axis=1)
+        self.sight[row] = sight + SEEN * last.seen
+
     def _stored(self) -> list[str]:
-        names = [*super()._stored(), "successes", "potentials"]
+        names = [*super()._stored(), "successes", "potentials", "sight"]
         return names if self.features is None else [*names, "features"]
 
     def _following(self) -> list[str]:
@@ -190,10 +212,3 @@ class ShapedReplayBuffer(StoredReplayBuffer):
         features = self.encode(torch.as_tensor(observations, device=self.device)).cpu().numpy()
         check_finite(features=features)
         return features
-
-
-def _following_potential(
-    potential: PotentialFunction, observations: np.ndarray, terminal: np.ndarray, success: np.ndarray
-) -> np.ndarray:
-    """Φ(s′): 0 where the episode failed."""
-    return np.where(terminal & ~success, 0.0, potential(observations, success))

@@ -22,6 +22,7 @@ from agents.hardware import resolve_precision
 from agents.stored import Batch, StoredReplayBuffer, refuse_normalised
 from agents.update import Networks, Update, is_supported
 from shaping.discount import linear_annealing
+from shaping.visibility import puck_visible
 
 
 class SAC(StockSAC):
@@ -60,6 +61,7 @@ class SAC(StockSAC):
         self.annealing_steps = annealing_steps
         self.precision = precision
         self.guide: Guide | None = None
+        self._last_visible = np.ones(0, bool)  # whether `_last_obs` shows the puck, in every environment
         super().__init__(*args, **kwargs)
 
     def _excluded_save_params(self) -> list[str]:
@@ -109,11 +111,35 @@ class SAC(StockSAC):
     ) -> tuple[np.ndarray, np.ndarray]:
         actions, buffer_actions = super()._sample_action(learning_starts, action_noise, n_envs)
         if self.guide is not None:
-            guided, where = self.guide(self._last_obs)  # type: ignore[arg-type]
+            guided, where = self.guide(self._last_obs, self._last_visible)  # type: ignore[arg-type]
             space: Any = self.action_space
             buffer_actions[where] = guided[where]
             actions[where] = self.policy.unscale_action(guided[where]).clip(space.low, space.high)
         return actions, buffer_actions
+
+    def _setup_learn(
+        self, total_timesteps: int, callback: Any = None, reset_num_timesteps: bool = True, *args: Any
+    ) -> tuple[int, Any]:
+        resets = reset_num_timesteps or self._last_obs is None
+        result = super()._setup_learn(total_timesteps, callback, reset_num_timesteps, *args)
+        if resets:
+            self._last_visible = puck_visible(self._reset_infos())
+        return result
+
+    def _store_transition(
+        self, replay_buffer: Any, buffer_action: Any, new_obs: Any, reward: Any, dones: Any, infos: list[dict[str, Any]]
+    ) -> None:
+        frames: Any = zip(infos, self._last_episode_starts, self._last_visible, strict=True)  # type: ignore[arg-type]
+        for info, starts, visible in frames:
+            if starts:  # nothing else tells the buffer of an episode's first frame
+                info.setdefault("reset_info", {"puck_visible": bool(visible)})
+        super()._store_transition(replay_buffer, buffer_action, new_obs, reward, dones, infos)
+        self._last_episode_starts = dones
+        self._last_visible = np.where(dones, puck_visible(self._reset_infos()), puck_visible(infos))
+
+    def _reset_infos(self) -> list[dict[str, Any]]:
+        """What the environments said of the first frames of their episodes."""
+        return self.env.unwrapped.reset_infos  # type: ignore[union-attr]  # a `VecEnvWrapper` has none of its own
 
     @property
     def discount(self) -> float:

@@ -26,6 +26,7 @@ def take_snapshot(model: SAC) -> dict[str, Any]:
             "position": buffer.pos,
             "last_obs": torch.from_numpy(np.array(model._last_obs)),
             "last_episode_starts": torch.from_numpy(np.array(model._last_episode_starts)),
+            "last_visible": torch.from_numpy(np.array(model._last_visible)),
             "episodes": [{k: float(v) for k, v in e.items() if k in "rlt"} for e in model.ep_info_buffer or ()],
             "successes": [float(success) for success in model.ep_success_buffer or ()],
             "monitor": [float(reward) for reward in monitor.rewards],
@@ -56,6 +57,7 @@ def restore_snapshot(model: SAC, state: dict[str, Any]) -> None:
         setattr(model, name, int(state["counters"][name]))
     model._last_obs = state["last_obs"].cpu().numpy()
     model._last_episode_starts = state["last_episode_starts"].cpu().numpy()
+    model._last_visible = state["last_visible"].cpu().numpy()
     model.ep_info_buffer = deque(state["episodes"], maxlen=model._stats_window_size)
     model.ep_success_buffer = deque(state["successes"], maxlen=model._stats_window_size)
     monitor = model.env.envs[0]  # type: ignore[union-attr]

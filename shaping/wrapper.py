@@ -25,17 +25,15 @@ with `truncated`. It says by `info["is_success"]` whether a step reached the goa
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, SupportsFloat
 
 import gymnasium
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from shaping.reward import shaped_reward
 from shaping.success import IS_SUCCESS, Success, succeeded
-
-PotentialFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
+from shaping.visibility import LastSeen, PotentialFunction, known_potential, puck_visible
 
 
 class PotentialShaping(gymnasium.Wrapper):
@@ -48,7 +46,9 @@ class PotentialShaping(gymnasium.Wrapper):
     - terminated otherwise: 0, so that no potential can make failing attractive;
     - `truncated`, or not ended: the ordinary Φ(s′). A time limit is not an end; bootstrap from s′.
 
-    A start counts as outside the goal set.
+    A start counts as outside the goal set. A frame that does not show the puck (`info["puck_visible"]` is False)
+    repeats the Φ last seen in the episode; before the first sight, and with it, nothing is shaped (see
+    `shaping.visibility`).
 
     `info` gains "potential" Φ(s), "next_potential" Φ(s′) and "unshaped_reward" r; after a reset, "potential".
 
@@ -77,26 +77,29 @@ class PotentialShaping(gymnasium.Wrapper):
         if not 0.0 <= self.gamma <= 1.0:
             raise ValueError(f"gamma is {self.gamma}; give a discount in [0, 1]")
         self.potential, self.success = potential, success
-        self._potential = 0.0
+        self._last = LastSeen(np.zeros(1), np.zeros(1, bool))
         self._over = False
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start an episode and remember Φ(s_0)."""
         observation, info = self.env.reset(seed=seed, options=options)
-        self._potential, self._over = self._evaluate(observation, success=False), False
-        return observation, {**info, "potential": self._potential}
+        self._last, self._over = LastSeen(*self._known(observation, info)), False
+        return observation, {**info, "potential": float(self._last.potential[0])}
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         """Take a step and shape its reward."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         starts = self._over  # by an `Autoreset` below: no transition, so nothing to shape
         success = not starts and succeeded(info, self.success, ended=bool(terminated))
-        failure = terminated and not success
-        potential, next_potential = self._potential, 0.0 if failure else self._evaluate(observation, success)
-        self._potential, self._over = next_potential, bool(terminated or truncated)
+        frame = self._known(observation, info, bool(terminated), success)
+        before, self._last = self._last.follow(*frame, self.gamma)
+        if starts:
+            before, self._last = frame[0], LastSeen(*frame)
+        potential, next_potential = float(before[0]), float(self._last.potential[0])
+        self._over = bool(terminated or truncated)
         info = {
             **info,
-            "potential": next_potential if starts else potential,
+            "potential": potential,
             "next_potential": next_potential,
             "unshaped_reward": info.get("unshaped_reward", float(reward)),  # of another shaping below
         }
@@ -108,11 +111,29 @@ class PotentialShaping(gymnasium.Wrapper):
             info,
         )
 
-    def _evaluate(self, observation: Float[np.ndarray, "..."], success: bool) -> float:
-        """Return Φ of one observation."""
-        value = np.asarray(self.potential(np.asarray(observation)[None], np.array([success])))
+    def get_state(self) -> dict[str, Any]:
+        """What the next reward depends on beside the environment, as plain data for a checkpoint."""
+        return {"potential": self._last.potential.tolist(), "seen": self._last.seen.tolist(), "over": self._over}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Continue from what `get_state` returned."""
+        self._last, self._over = LastSeen(np.array(state["potential"]), np.array(state["seen"])), state["over"]
+
+    def _known(
+        self, observation: Float[np.ndarray, "..."], info: dict[str, Any], ended: bool = False, success: bool = False
+    ) -> tuple[Float[np.ndarray, "1"], Bool[np.ndarray, "1"]]:
+        """Return Φ of a frame if it is known, and whether it is; that of a failure is not evaluated."""
+        terminal, reached = np.array([ended]), np.array([success])
+        visible = puck_visible([info]) & ~terminal
+        return known_potential(self._evaluate, np.asarray(observation)[None], visible, terminal, reached)
+
+    def _evaluate(
+        self, observations: Float[np.ndarray, "1 ..."], success: Bool[np.ndarray, "1"]
+    ) -> Float[np.ndarray, "1"]:
+        """Return Φ of one observation, checked."""
+        value = np.asarray(self.potential(observations, success), dtype=float)
         if value.size != 1 or not np.isfinite(value).all():
             raise ValueError(
                 f"potential {self.potential!r} gave {value}; it must give one finite number per observation"
             )
-        return float(value.reshape(()))
+        return value.reshape(1)
