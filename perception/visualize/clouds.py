@@ -1,6 +1,7 @@
 """Clouds for Open3D: PLY files and its window."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,15 @@ from jaxtyping import Float
 
 from envs.graphics import GraphicsError
 from perception.point_cloud import open3d
+
+PATIENCE = 20  # with a display that does not answer [s]
+_OPEN_WINDOW = """
+import glfw
+glfw.ERROR_REPORTING = "exception"
+glfw.init()
+glfw.window_hint(glfw.VISIBLE, False)
+glfw.create_window(64, 64, "", None, None)
+"""
 
 
 def write_cloud(
@@ -28,13 +38,30 @@ def write_cloud(
 def check_display() -> None:
     """Raise unless a window can be opened.
 
+    Where there is no display Open3D draws into an image instead, and its window waits for ever to be closed. A display
+    that does not answer may take as long. So another process opens a window, by the library that Open3D's is made with.
+
     Raises:
-        GraphicsError: There is no display.
+        GraphicsError: It did not open in time; names the display and the reason.
     """
-    if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        raise GraphicsError(
-            "--window needs a display (DISPLAY is not set); leave it out, the .ply files are written without it"
-        )
+    if sys.platform != "linux":
+        return
+    named = next((name for name in ("DISPLAY", "WAYLAND_DISPLAY") if os.environ.get(name)), None)
+    variant = {"PYGLFW_LIBRARY_VARIANT": "wayland" if named == "WAYLAND_DISPLAY" else "x11"}
+    command = [sys.executable, "-c", _OPEN_WINDOW]
+    try:
+        subprocess.run(command, env=os.environ | variant, timeout=PATIENCE, check=True, capture_output=True, text=True)
+    except subprocess.TimeoutExpired:
+        reason = f"no answer within {PATIENCE} s"
+    except subprocess.CalledProcessError as error:
+        reason = (error.stderr.splitlines() or [f"status {error.returncode}"])[-1]
+    else:
+        return
+    display = f"{named}={os.environ[named]}" if named else "neither DISPLAY nor WAYLAND_DISPLAY is set"
+    raise GraphicsError(
+        f"--window needs a display, and none can be used: {display} ({reason}); "
+        "leave it out, the .ply files are written without it"
+    )
 
 
 def show_clouds(
