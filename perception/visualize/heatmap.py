@@ -15,7 +15,7 @@ START_COLOR, CHOSEN_COLOR, BLOCKED_COLOR = "#1fb53a", "#ff2fa0", "#c5d6e8"
 
 
 def draw_heatmap(landscapes: Sequence[Landscape], walls: Iterable[Wall], grids: Float[np.ndarray, "grids 2"]) -> Figure:
-    """Draw Φ, the walls, and the demonstrated states from purple to yellow by their V_d ⊕ Ṽ_g from the start (green).
+    """Draw Φ in grey, the walls, and the demonstrated states in colour by what V_d and Ṽ_g from the start (green) make.
 
     The state that Φ(start) chose is marked in pink; those outside Δ(start) are small. Where the puck would be inside a
     wall there is no Φ. The active reset grids, given by their centres [m], are dashed.
@@ -35,14 +35,18 @@ def _draw(figure: Figure, axes: Axes, landscape: Landscape, walls: Iterable[Wall
     extent = (y[0] - half, y[-1] + half, x[-1] + half, x[0] - half)
     shown = axes.imshow(landscape.potential, cmap="Greys_r", extent=extent, interpolation="nearest", vmin=0)
     axes.set_facecolor(BLOCKED_COLOR)
-    figure.colorbar(shown, ax=axes, label="Φ", shrink=0.9, pad=0.01)
+    figure.colorbar(shown, ax=axes, label="grey: Φ with the puck at rest there", shrink=0.9, pad=0.01)
     for center, size in walls:
         corner = center[1] - size[1], center[0] - size[0]
         axes.add_patch(Rectangle(corner, 2 * size[1], 2 * size[0], facecolor="#5b7fa8", edgecolor="black", zorder=2))
     sizes = [26 if near else 7 for near in landscape.in_range]
     ahead, left = landscape.states.T
     dots = axes.scatter(left, ahead, s=sizes, c=landscape.scores, cmap="viridis", zorder=3)
-    figure.colorbar(dots, ax=axes, label="V_d ⊕ Ṽ_g of demonstrated states", shrink=0.9, pad=0.01)
+    worth = (
+        f"dots: {landscape.joined} of a demonstrated state, small out of range\n"
+        "(V_d: from it to the goal as demonstrated, Ṽ_g: from the start to it)"
+    )
+    figure.colorbar(dots, ax=axes, label=worth, shrink=0.9, pad=0.01)
     axes.plot(*landscape.goal[::-1], "x", color="#d62728", ms=9, mew=2, label="goal", zorder=4)
     axes.add_patch(
         Circle(tuple(landscape.start[::-1]), PUCK_RADIUS, fill=False, edgecolor=START_COLOR, lw=2.5, zorder=4)
@@ -58,5 +62,6 @@ def _draw(figure: Figure, axes: Axes, landscape: Landscape, walls: Iterable[Wall
     axes.set_xlabel("puck y [m]")
     axes.set_ylabel("puck x [m]")
     axes.set_title(f"Φ over the table: {landscape.title}")
+    axes.plot([], [], "o", color="#3b528b", ms=5, label="demonstrated state")
     axes.plot([], [], "s", color=BLOCKED_COLOR, ms=9, label="puck inside a wall")
     axes.legend(loc="lower right", fontsize=8, borderaxespad=2.5)

@@ -26,7 +26,8 @@ class Landscape:
         end_effector: Tip of the pusher at the start.
         goal: Where the puck should go.
         states: Demonstrated puck positions.
-        scores: V_d ⊕ Ṽ_g of each state, seen from the start.
+        scores: V_d and Ṽ_g of each state, seen from the start, joined as Φ joins them.
+        joined: How that is written, "V_d · Ṽ_g" or "V_d + Ṽ_g".
         in_range: States in Δ(start).
         chosen: Index of the state that Φ(start) chose, or None.
     """
@@ -40,6 +41,7 @@ class Landscape:
     goal: Float[np.ndarray, "2"]
     states: Float[np.ndarray, "states 2"]
     scores: Float[np.ndarray, " states"]
+    joined: str
     in_range: Bool[np.ndarray, " states"]
     chosen: int | None
 
@@ -89,6 +91,7 @@ def survey(
         goal=goal,
         states=puck + demonstrated.goal[:, :2] - goals.extract(observation)[:2],
         scores=reached * value if potential.combine == "product" else reached + value,
+        joined="V_d · Ṽ_g" if potential.combine == "product" else "V_d + Ṽ_g",
         in_range=np.concatenate(explained["in_range"]),
         chosen=None if chosen is None else int(demonstrated.starts[chosen[0]] + chosen[1]),
     )

@@ -7,6 +7,7 @@ import h5py
 import imageio.v2 as imageio
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from envs.demonstrations import Trajectory, save_demonstrations
 from envs.geometry import PUCK_RADIUS, RIM, SLOT, TABLE_HEIGHT
@@ -16,6 +17,7 @@ from perception.point_cloud import back_project, open3d, transform
 from perception.visualize import clouds
 from perception.visualize.__main__ import main
 from perception.visualize.film import Film, film_suffix, write_film
+from perception.visualize.heatmap import draw_heatmap
 from perception.visualize.landscape import curves, overlaps_wall, survey
 from perception.visualize.scene import Scene, project, replay, straying
 from shaping.potential import Potential
@@ -161,6 +163,22 @@ def test_landscape_of_clouds_moves_the_points(scene, demonstration):
     moved[:, 2:] += (np.array([land.x[40], land.y[50]]) - puck).astype(np.float32)
     assert land.potential[40, 50] == pytest.approx(potential(moved[None])[0], abs=1e-5)
     np.testing.assert_allclose(land.states, demonstration.observations["puck_pose"][:, :2], atol=0.02)
+
+
+@pytest.mark.parametrize(("combine", "joined"), [("product", "V_d · Ṽ_g"), ("sum", "V_d + Ṽ_g")])
+def test_colour_bars_say_in_words_what_they_are_of(scene, demonstration, combine, joined):
+    """Above all which is the map's and which the states'."""
+    potential = make_potential("state", demonstration, combine=combine, radius=0.15)
+    start, _ = scene.base.reset(seed=1)
+    puck, tip = scene.base.puck_position[:2], scene.base.end_effector_position[:2]
+    figure = draw_heatmap([survey(potential, start, puck, tip, GOAL, WALLS, 0.02)], WALLS, np.zeros((1, 2)))
+    _, map_bar, state_bar = (axes.get_ylabel() for axes in figure.axes)
+    assert "grey: Φ with the puck" in map_bar and f"dots: {joined} of a demonstrated state" in state_bar
+    assert "⊕" not in state_bar and "from the start to it" in state_bar
+    FigureCanvasAgg(figure).draw()  # labels within the picture, apart from each other
+    shown = [axes.yaxis.label.get_window_extent() for axes in figure.axes[1:]]
+    assert not shown[0].overlaps(shown[1]) and all(figure.bbox.containsx(box.x1) for box in shown)
+    assert all(figure.bbox.containsy(y) for box in shown for y in (box.y0, box.y1))
 
 
 def test_chosen_state_has_the_best_score_in_range(scene, demonstration):
