@@ -9,6 +9,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import gymnasium as gym
 
+from envs.registration import register_with_robosuite
+
 # MuJoCo reads this when it is imported, and would otherwise ask for a display.
 if sys.platform == "linux":
     os.environ.setdefault("MUJOCO_GL", "egl")
@@ -18,3 +20,4 @@ logging.getLogger("robosuite_logs").addFilter(lambda record: record.levelno >= l
 
 gym.register("PushSlot-v0", entry_point="envs.make:make_push", kwargs={"task": "push-slot"})
 gym.register("PushPlane-v0", entry_point="envs.make:make_push", kwargs={"task": "push-plane"})
+register_with_robosuite()

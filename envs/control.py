@@ -63,6 +63,43 @@ def target_pose(tip: np.ndarray, action: np.ndarray, previous: np.ndarray) -> np
     return np.array([xy[0], xy[1], HOLD_HEIGHT, *HOLD_ROTATION])
 
 
+class Target:
+    """Target of the tip, which each step hands to the next (`target_pose`).
+
+    It belongs to the state in which the last step left the simulation. Any other state was set from outside: from there
+    the motion starts as after a reset, with the target where the tip is and without the controls and the solver's warm
+    start of the step before. The same state and the same actions then give the same motion, bit by bit.
+
+    Args:
+        model: Model of a pushing task.
+        site: Index of the controlled site.
+
+    Attributes:
+        position: The target, world frame, shape (3,) [m].
+    """
+
+    def __init__(self, model: mujoco.MjModel, site: int) -> None:
+        self.model, self.site = model, site
+        self.position = np.zeros(3)
+        self._state = b""
+
+    def keep(self, data: mujoco.MjData, position: np.ndarray) -> None:
+        """Let the present state go on from `position`, world frame, shape (3,) [m]."""
+        self.position = np.array(position)
+        self._state = _motion(data)
+
+    def move(self, data: mujoco.MjData, action: np.ndarray) -> np.ndarray:
+        """Return the pose (6,) that the next step is to reach, see `target_pose`."""
+        tip = data.site_xpos[self.site]
+        if _motion(data) != self._state:
+            data.ctrl[:], data.qacc_warmstart[:] = 0.0, 0.0
+            mujoco.mj_forward(self.model, data)
+            self.position = tip.copy()
+        pose = target_pose(tip, action, self.position[:2])
+        self.position = pose[:3]
+        return pose
+
+
 def check_stable(data: mujoco.MjData) -> None:
     """Raise if MuJoCo has returned to its default state since the last reset.
 
@@ -91,16 +128,16 @@ class LeanController:
     def __init__(self, model: mujoco.MjModel, home: np.ndarray, site: str, substeps: int) -> None:
         self.model, self.substeps = model, substeps
         self.site = model.site(site).id
+        self.target = Target(model, self.site)
         self.home = np.array(home)
         self.limits = model.actuator_ctrlrange[:7].copy()
         self.jacobian = np.zeros((6, model.nv))
         self.mass = np.zeros((model.nv, model.nv))
         self.rotation = _rotation_matrix(HOLD_ROTATION)
-        self.target = np.zeros(3)
 
     def reset(self, data: mujoco.MjData) -> None:
         """Forget the previous target: hold where the tip is."""
-        self.target = data.site_xpos[self.site].copy()
+        self.target.keep(data, data.site_xpos[self.site])
 
     def step(self, data: mujoco.MjData, action: np.ndarray) -> None:
         """Apply one action for one environment step.
@@ -118,6 +155,7 @@ class LeanController:
             if not data.warning.number[UNSTABLE].any():
                 raise
         check_stable(data)
+        self.target.keep(data, self.target.position)
 
     def _step(self, data: mujoco.MjData, action: np.ndarray) -> None:
         model, site, jacobian, mass = self.model, self.site, self.jacobian, self.mass
@@ -125,7 +163,7 @@ class LeanController:
         position, matrix = data.site_xpos[site], data.site_xmat[site]
         qpos, qvel, bias, ctrl, inertia = data.qpos, data.qvel, data.qfrc_bias, data.ctrl, data.qM
         # site positions are those of the current state: `PushEnv` ends each step with the kinematics
-        self.target = target = target_pose(position, action, self.target[:2])[:3]
+        target = self.target.move(data, action)[:3]
         for _ in range(self.substeps):
             mujoco.mj_step1(model, data)
             mujoco.mj_jacSite(model, data, translational, rotational, site)
@@ -148,6 +186,10 @@ class LeanController:
                 NULLSPACE_KP,
             )
             mujoco.mj_step2(model, data)
+
+
+def _motion(data: mujoco.MjData) -> bytes:
+    return np.concatenate([[data.time], data.qpos, data.qvel]).tobytes()
 
 
 def _rotation_matrix(vector: np.ndarray) -> np.ndarray:

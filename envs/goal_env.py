@@ -14,6 +14,7 @@ from envs.control import LeanController
 from envs.graphics import Picture
 from envs.placement import ON_TABLE, TIP_SITE, checked, puck_addresses, refuse_overlap
 from envs.push import PushPlane, PushSlot, above_zero
+from envs.success import in_goal_set
 
 TASKS: dict[str, type[PushPlane]] = {"push-slot": PushSlot, "push-plane": PushPlane}
 HORIZONS = {"push-slot": 150, "push-plane": 50}  # [steps]
@@ -27,8 +28,9 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
     own controller. Observation [s_PE, v_PE, s_PG, v_PG] ∈ R⁸, float32: displacement and velocity of the puck relative
     to the end effector and to the goal, xy, world frame [m, m/s]. Action Δs_E ∈ [−1, 1]², displacement of the tip.
 
-    Reward is 1 on success, which terminates the episode, and 0 elsewhere; the horizon truncates it. Every `info` has
-    `is_success`, `achieved_goal` and `desired_goal` (position and velocity of puck and goal, world frame, shape (4,)).
+    Reward is 1 on success, which terminates the episode, and 0 elsewhere; the horizon truncates it. Success is the goal
+    set, which is defined in the plane (`goal_reward`), with the puck flat on the table. Every `info` has `is_success`,
+    `achieved_goal` and `desired_goal` (position and velocity of puck and goal, world frame, shape (4,)).
 
     Args:
         task: "push-slot" or "push-plane".
@@ -193,14 +195,8 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         self._steps += 1
         info = self._info()
         terminated = info["is_success"]
-        reward = self.goal_reward(info["achieved_goal"], info["desired_goal"])
-        return (
-            self._observation(),
-            float(reward),
-            terminated,
-            self._steps >= self.horizon and not terminated,
-            info,
-        )
+        truncated = self._steps >= self.horizon and not terminated
+        return self._observation(), float(terminated), terminated, truncated, info
 
     def get_state(self) -> dict[str, Any]:
         """Everything that the next step or reset depends on, as plain data for a checkpoint."""
@@ -210,7 +206,7 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         return {
             "physics": physics.tolist(),
             "goal": self.robosuite.goal.tolist(),
-            "target": self._controller.target.tolist(),
+            "target": self._controller.target.position.tolist(),
             "steps": self._steps,
             "rng": self.np_random.bit_generator.state,
         }
@@ -222,8 +218,7 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         mujoco.mj_kinematics(self.model, self.data)
         mujoco.mj_comPos(self.model, self.data)
         self.robosuite.goal = np.array(state["goal"])
-        self.model.site("goal").pos[:2] = self.robosuite.goal[:2]
-        self._controller.target = np.array(state["target"])
+        self._controller.target.keep(self.data, np.array(state["target"]))
         self._steps = state["steps"]
         self.np_random.bit_generator.state = state["rng"]
 
@@ -244,7 +239,7 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         return {name: getattr(self, name) for name in names}
 
     def goal_reward(self, achieved_goal: np.ndarray, desired_goal: np.ndarray) -> np.ndarray:
-        """1 where the puck is within 2 cm of the goal and slower than the success speed, else 0.
+        """1 in the goal set, within 2 cm of the goal and slower than the success speed relative to it, else 0.
 
         Args:
             achieved_goal: Puck position and velocity, shape (..., 4) [m, m/s].
@@ -253,10 +248,8 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         Returns:
             Reward, shape (...).
         """
-        difference = np.asarray(achieved_goal) - np.asarray(desired_goal)
-        near = np.linalg.norm(difference[..., :2], axis=-1) < self.robosuite.success_distance
-        slow = np.linalg.norm(difference[..., 2:], axis=-1) < self.robosuite.success_speed
-        return (near & slow).astype(np.float64)
+        distance, speed = self.robosuite.success_distance, self.robosuite.success_speed
+        return in_goal_set(achieved_goal, desired_goal, distance, speed).astype(np.float64)
 
     def render(self) -> np.ndarray | None:
         """Image of the scene from `camera`, shape (480, 640, 3), uint8; None without a render mode.
@@ -292,9 +285,8 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
 
     def _info(self) -> dict[str, Any]:
         achieved = np.concatenate([self.data.qpos[self._puck][:2], self.data.qvel[self._puck_velocity]])
-        goal = self.robosuite.goal.copy()
         return {
-            "is_success": bool(self.goal_reward(achieved, goal)),
+            "is_success": self.robosuite._check_success(),
             "achieved_goal": achieved,
-            "desired_goal": goal,
+            "desired_goal": self.robosuite.goal,
         }

@@ -1,7 +1,7 @@
 """The pushing tasks as robosuite environments: table, puck, Panda with a rigid pusher, and a U-shaped slot."""
 
-import xml.etree.ElementTree as ET
-from importlib.resources import files
+from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 import envs.simulator  # noqa: F401 (first: it imports MuJoCo and robosuite, also where they cannot draw)
@@ -12,48 +12,18 @@ import numpy as np
 import robosuite
 from robosuite import macros
 from robosuite.environments.manipulation.manipulation_env import ManipulationEnv
-from robosuite.models.arenas import TableArena
-from robosuite.models.grippers import register_gripper
-from robosuite.models.grippers.gripper_model import GripperModel
-from robosuite.models.objects import CylinderObject
 from robosuite.models.tasks import ManipulationTask
+from robosuite.utils.observables import Observable, sensor
+from robosuite.utils.transform_utils import convert_quat
 
-from envs.control import check_stable, osc_config, target_pose
-from envs.geometry import (
-    CAMERAS,
-    PUCK_FRICTION,
-    PUCK_HALF_HEIGHT,
-    PUCK_RADIUS,
-    PUCK_STIFFNESS,
-    RIM,
-    SLOT,
-    TABLE_HEIGHT,
-    TABLE_SIZE,
-    SlotGeometry,
-)
-from envs.placement import TIP_SITE, Placement, checked, place, puck_addresses
+from envs.control import Target, check_stable, osc_config
+from envs.geometry import SLOT, TABLE_HEIGHT, TABLE_SIZE, SlotGeometry
+from envs.placement import PUCK_BODY, TIP_SITE, Placement, checked, place, puck_addresses
+from envs.scene import GOAL_SITE, make_arena, make_puck
 from envs.simulator import check_versions
+from envs.success import in_goal_set, lies_on_table
 
-
-@register_gripper
-class Pusher(GripperModel):
-    """A rod of radius 1 cm and length 14 cm on the flange, without actuation."""
-
-    def __init__(self, idn: int = 0) -> None:
-        super().__init__(str(files("assets") / "mjcf" / "pusher.xml"), idn=idn)
-
-    def format_action(self, action: np.ndarray) -> np.ndarray:
-        """Return the (empty) action."""
-        return action
-
-    @property
-    def init_qpos(self) -> None:
-        """No joints."""
-        return None
-
-    @property
-    def _important_geoms(self) -> dict[str, list[str]]:
-        return {k: [] for k in ("left_finger", "right_finger", "left_fingerpad", "right_fingerpad")}
+GOAL_DECIMALS = 6  # of drawn goals [m, m/s]: MuJoCo writes six digits into the XML from which an episode is played back
 
 
 def above_zero(success_speed: float) -> float:
@@ -72,7 +42,19 @@ class PushPlane(ManipulationEnv):
 
     Builds with ``robosuite.make("PushPlane", robots="Panda")``. The action is the displacement of the end effector,
     Δs_E ∈ [−1, 1]² in units of ``MAX_DISPLACEMENT``; robosuite's operational-space controller holds height and
-    orientation. Reward is 1 on success and 0 elsewhere.
+    orientation. Arguments that are not listed are robosuite's.
+
+    Args:
+        robots: "Panda".
+        grids: Number of active reset grids of the slot task, 1 to 3.
+        success_speed: Largest speed of the puck relative to the goal that counts as success [m/s].
+        goal_speed: Largest velocity of the plane task's goals, per axis [m/s].
+        use_object_obs: Observe poses and velocities of puck and goal.
+        reward_scale: Reward of success; 1 if None.
+        reward_shaping: Reward nearness too, see `reward`.
+
+    Raises:
+        ValueError: An argument that the tasks are not built for.
     """
 
     slot: SlotGeometry | None = None
@@ -88,8 +70,12 @@ class PushPlane(ManipulationEnv):
         control_freq: float = 20,
         gripper_types: str = "Pusher",
         controller_configs: dict | None = None,
+        initialization_noise: dict | str | None = None,
         hard_reset: bool = False,
         use_camera_obs: bool = False,
+        use_object_obs: bool = True,
+        reward_scale: float | None = 1.0,
+        reward_shaping: bool = False,
         has_offscreen_renderer: bool = False,
         horizon: int = 1000,
         **kwargs: Any,
@@ -97,6 +83,8 @@ class PushPlane(ManipulationEnv):
         check_versions(mujoco.__version__, robosuite.__version__)
         if gripper_types != "Pusher":
             raise ValueError(f"gripper_types is {gripper_types!r}; the pushing tasks are built for the Pusher")
+        if initialization_noise is not None:
+            raise ValueError(f"initialization_noise is {initialization_noise!r}; the start places the arm, give None")
         rate = round(1.0 / macros.SIMULATION_TIMESTEP)
         if control_freq <= 0 or rate % control_freq:
             raise ValueError(f"control_freq is {control_freq} Hz; physics runs at {rate} Hz, give a divisor such as 20")
@@ -104,12 +92,13 @@ class PushPlane(ManipulationEnv):
         _check_controller(controller_configs)
         self.placement = Placement(grids=grids, slot=self.slot is not None, goal_speed=goal_speed)
         self.success_speed = above_zero(self.default_success_speed if success_speed is None else success_speed)
-        self.goal = np.zeros(4)  # position [m] and velocity [m/s] of the goal, world frame
+        self.use_object_obs = use_object_obs
+        self.reward_scale, self.reward_shaping = reward_scale, reward_shaping
         super().__init__(
             robots=robots,
             controller_configs=controller_configs,
             gripper_types=gripper_types,
-            initialization_noise=None,
+            initialization_noise=initialization_noise,
             control_freq=control_freq,
             hard_reset=hard_reset,
             use_camera_obs=use_camera_obs,
@@ -118,52 +107,66 @@ class PushPlane(ManipulationEnv):
             **kwargs,
         )
 
+    @property
+    def goal(self) -> np.ndarray:
+        """Position and velocity of the goal, world frame, shape (4,) [m, m/s]; a part of the model, as of its XML."""
+        return np.concatenate([self._goal_position, self._goal_velocity])
+
+    @goal.setter
+    def goal(self, goal: np.ndarray) -> None:
+        self._goal_position[:], self._goal_velocity[:] = goal[:2], goal[2:]
+
     def _load_model(self) -> None:
         super()._load_model()
         robot = self.robots[0].robot_model
         robot.set_base_xpos(robot.base_xpos_offset["table"](TABLE_SIZE[0]))
-        arena = TableArena(TABLE_SIZE, table_friction=PUCK_FRICTION, table_offset=(0, 0, TABLE_HEIGHT), has_legs=False)
-        arena.set_origin([0, 0, 0])
-        boxes = RIM | (self.slot.walls() if self.slot is not None else {})
-        for name, (position, size) in boxes.items():
-            arena.worldbody.append(_box(name, position, size))
-        for name, view in CAMERAS.items():
-            eye, quaternion = look_at(view["position"], view["target"])
-            arena.set_camera(name, eye, quaternion, {"fovy": str(view["fovy"])})
-        arena.worldbody.append(
-            ET.Element(
-                "site",
-                {
-                    "name": "goal",
-                    "type": "cylinder",
-                    "size": "0.02 0.001",
-                    "pos": f"0 0 {TABLE_HEIGHT + 0.001}",
-                    "rgba": "0.1 0.7 0.2 1",
-                },
-            )
-        )
-        self.puck = CylinderObject(
-            "puck",
-            size=[PUCK_RADIUS, PUCK_HALF_HEIGHT],
-            density=500,
-            friction=PUCK_FRICTION,
-            solref=PUCK_STIFFNESS,
-            rgba=[0.85, 0.15, 0.1, 1],
-        )
-        for geom in self.puck.get_obj().iter("geom"):
-            geom.set("priority", "1")  # the puck's stiffness counts, whatever it touches
-            geom.set("margin", "0")  # robosuite's default lets the puck float 1 mm above the table
-        self.model = ManipulationTask(arena, [robot], [self.puck])
+        self.puck = make_puck()
+        self.model = ManipulationTask(make_arena(self.slot), [robot], [self.puck])
 
     def _load_robots(self) -> None:
         super()._load_robots()
         for robot in self.robots:
             robot.robot_model.mujoco_model = None  # the arm alone, 50 MB, which only whole-body controllers read
 
+    def _setup_references(self) -> None:
+        super()._setup_references()
+        model = self.sim.model._model
+        self._puck_position, self._puck_velocity = puck_addresses(model)
+        site = model.site(GOAL_SITE).id
+        self._goal_position, self._goal_velocity = model.site_pos[site, :2], model.site_user[site, :2]
+        self._target = Target(model, model.site(TIP_SITE).id)
+
+    def _setup_observables(self) -> OrderedDict[str, Observable]:
+        observables = super()._setup_observables()
+        if self.use_object_obs:
+            for name, read in self._object_sensors().items():
+                observables[name] = Observable(name, sensor(modality="object")(read), sampling_rate=self.control_freq)
+        return observables
+
+    def _object_sensors(self) -> dict[str, Callable[[dict[str, np.ndarray]], np.ndarray]]:
+        """Puck and goal in the world frame [m, m/s], at the instant of robosuite's own positions."""
+
+        def puck() -> np.ndarray:
+            return self.sim.data.get_body_xpos(PUCK_BODY).copy()
+
+        def goal() -> np.ndarray:
+            return np.append(self.goal[:2], TABLE_HEIGHT)
+
+        return {
+            "puck_pos": lambda cache: puck(),
+            "puck_quat": lambda cache: convert_quat(self.sim.data.get_body_xquat(PUCK_BODY), to="xyzw"),
+            "puck_vel": lambda cache: self.sim.data.qvel[self._puck_velocity :][:3].copy(),
+            "goal_pos": lambda cache: goal(),
+            "goal_vel": lambda cache: np.append(self.goal[2:], 0.0),
+            "gripper_to_puck_pos": lambda cache: puck() - self.sim.data.get_site_xpos(TIP_SITE),
+            "puck_to_goal_pos": lambda cache: goal() - puck(),
+        }
+
     def _reset_internal(self) -> None:
         super()._reset_internal()
         if not self.deterministic_reset:
-            self.reset_to(*self.placement.sample(self.rng))
+            puck, tip, goal = self.placement.sample(self.rng)
+            self.reset_to(puck, tip, goal.round(GOAL_DECIMALS))
 
     def reset_to(self, puck_xy: np.ndarray, end_effector_xy: np.ndarray, goal: np.ndarray) -> None:
         """Put puck and end effector at rest at the given positions and set the goal.
@@ -173,21 +176,20 @@ class PushPlane(ManipulationEnv):
             end_effector_xy: Tip of the pusher, world frame, shape (2,) [m].
             goal: Position and velocity of the goal, world frame, shape (4,) [m, m/s].
         """
-        model, data = self.sim.model._model, self.sim.data._data
-        place(model, data, puck_xy, end_effector_xy, self.robots[0].init_qpos)
-        self.goal = np.asarray(goal, dtype=np.float64)
-        self._command = data.site(TIP_SITE).xpos.copy()
-        model.site("goal").pos[:2] = self.goal[:2]
+        place(self.sim.model._model, self.sim.data._data, puck_xy, end_effector_xy, self.robots[0].init_qpos)
+        self.goal = goal
 
     def _pre_action(self, action: np.ndarray, policy_step: bool = False) -> None:
+        robot = self.robots[0]
         if policy_step:
             checked("action", action, 2)
-            tip = self.sim.data._data.site(TIP_SITE).xpos
-            self._command = target_pose(tip, action, self._command[:2])
-        super()._pre_action(self._command, policy_step)
+            self._command = self._target.move(self.sim.data._data, action)
+            robot.part_controllers["right"].new_update = True  # it would act on the pose before the reset
+        robot.control(self._command, policy_step)
 
     def _post_action(self, action: np.ndarray) -> tuple[float, bool, dict[str, Any]]:
         check_stable(self.sim.data._data)  # MuJoCo's default state has the puck at the goal
+        self._target.keep(self.sim.data._data, self._target.position)
         return super()._post_action(action)
 
     @property
@@ -195,18 +197,41 @@ class PushPlane(ManipulationEnv):
         """Bounds of Δs_E in units of ``MAX_DISPLACEMENT``."""
         return -np.ones(2), np.ones(2)
 
+    @property
+    def action_dim(self) -> int:
+        """Size of an action; the controller's own has six, the pose of the tip."""
+        return 2
+
     def reward(self, action: np.ndarray | None = None) -> float:
-        """1 on success, 0 elsewhere."""
-        return float(self._check_success())
+        """1 on success and 0 elsewhere, times `reward_scale`.
+
+        With `reward_shaping`, elsewhere 0.25·(1 − tanh 10‖p_PE‖) + 0.5·(1 − tanh 10‖p_PG‖), of the distances of the
+        puck from end effector and goal in the plane [m].
+        """
+        reward = float(self._check_success())
+        if self.reward_shaping and not reward:
+            puck = self._achieved()[:2]
+            tip = self.sim.data.get_site_xpos(TIP_SITE)[:2]
+            distances = np.linalg.norm([puck - tip, puck - self.goal[:2]], axis=1)
+            reward = float((1.0 - np.tanh(10.0 * distances)) @ [0.25, 0.5])
+        return reward * (1.0 if self.reward_scale is None else self.reward_scale)
+
+    def _achieved(self) -> np.ndarray:
+        """Position and velocity of the puck in the plane, shape (4,) [m, m/s]."""
+        q, v = self._puck_position, self._puck_velocity
+        return np.concatenate([self.sim.data.qpos[q : q + 2], self.sim.data.qvel[v : v + 2]])
 
     def _check_success(self) -> bool:
-        data = self.sim.data._data
-        q, v = puck_addresses(self.sim.model._model)
-        position, velocity = data.qpos[q : q + 2], data.qvel[v : v + 2]
-        return bool(
-            np.hypot(*(position - self.goal[:2])) < self.success_distance
-            and np.hypot(*(velocity - self.goal[2:])) < self.success_speed
-        )
+        q, achieved = self._puck_position, self._achieved()
+        reached = in_goal_set(achieved, self.goal, self.success_distance, self.success_speed)
+        return bool(reached and lies_on_table(self.sim.data.qpos[q : q + 7]))
+
+    def visualize(self, vis_settings: dict[str, bool]) -> None:
+        """Show what robosuite does and, with "grippers", the tip: green at the puck, red far from it."""
+        super().visualize(vis_settings=vis_settings)
+        self.sim.model.site_rgba[self._target.site, 3] = float(vis_settings["grippers"])
+        if vis_settings["grippers"]:
+            self._visualize_gripper_to_target(gripper=self.robots[0].gripper, target=self.puck)
 
     def _check_robot_configuration(self, robots: list[str]) -> None:
         if list(robots) != ["Panda"]:
@@ -223,26 +248,6 @@ class PushSlot(PushPlane):
     default_success_speed = 0.02
 
 
-def look_at(position: tuple[float, ...], target: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Pose of a MuJoCo camera (looks along −z, y up) that sees `target`, upright.
-
-    Args:
-        position: Camera centre, world frame [m].
-        target: Point in the middle of the image, world frame [m].
-
-    Returns:
-        Position (3,) [m] and quaternion (4,) w, x, y, z.
-    """
-    eye, aim = np.asarray(position, float), np.asarray(target, float)
-    z = (eye - aim) / np.linalg.norm(eye - aim)
-    x = np.cross([0.0, 0.0, 1.0], z)
-    x /= np.linalg.norm(x)
-    rotation = np.stack([x, np.cross(z, x), z], axis=1)
-    quaternion = np.empty(4)
-    mujoco.mju_mat2Quat(quaternion, rotation.flatten())
-    return eye, quaternion
-
-
 def _check_controller(config: dict[str, Any]) -> None:
     """Refuse a controller that would take the pusher's absolute target pose for something else."""
     wanted = {"type": "OSC_POSE", "input_type": "absolute", "input_ref_frame": "world"}
@@ -250,18 +255,3 @@ def _check_controller(config: dict[str, Any]) -> None:
     if any(arm.get(key) != value for key, value in wanted.items()):
         settings = ", ".join(f"{key} {value}" for key, value in wanted.items())
         raise ValueError(f"controller_configs: the pushing tasks need {settings}; start from envs.control.osc_config()")
-
-
-def _box(name: str, position: tuple[float, ...], size: tuple[float, ...]) -> ET.Element:
-    return ET.Element(
-        "geom",
-        {
-            "name": name,
-            "type": "box",
-            "group": "1",
-            "pos": " ".join(map(str, position)),
-            "size": " ".join(map(str, size)),
-            "friction": "0.1 0.005 0.0001",
-            "rgba": "0.45 0.5 0.6 1",
-        },
-    )

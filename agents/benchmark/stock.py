@@ -47,6 +47,7 @@ class StockPush(gym.Env[np.ndarray, np.ndarray]):
             "PushSlot",
             robots="Panda",
             hard_reset=True,
+            use_object_obs=False,
             use_camera_obs=clouds,
             has_offscreen_renderer=clouds,
             horizon=10**9,

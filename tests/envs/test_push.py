@@ -74,6 +74,7 @@ def test_robosuites_own_cameras(hard_reset):
         ({"control_freq": 0}, "control_freq is 0 Hz"),
         ({"gripper_types": "PandaGripper"}, "gripper_types is 'PandaGripper'; .* built for the Pusher"),
         ({"gripper_types": None}, "gripper_types is None"),
+        ({"initialization_noise": "default"}, "initialization_noise is 'default'; the start places the arm, give None"),
         ({"controller_configs": load_composite_controller_config(controller="BASIC")}, r"envs.control.osc_config\(\)"),
         ({"grids": 4}, "reset grids 1 to 3"),
         ({"success_speed": -1.0}, "success_speed is -1.0"),

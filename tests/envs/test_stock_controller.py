@@ -23,8 +23,7 @@ class Loops:
     def __init__(self) -> None:
         self.env = PushEnv("push-slot", horizon=10_000, success_speed=0.02)
         self.robosuite = self.env.robosuite
-        self.robot = self.robosuite.robots[0]
-        self.controller = self.robot.part_controllers["right"]
+        self.controller = self.robosuite.robots[0].part_controllers["right"]
         for name in self.robosuite.observation_names:
             self.robosuite.modify_observable(name, "enabled", False)  # they cost time and nothing here reads them
 
@@ -33,9 +32,6 @@ class Loops:
         env, robosuite = self.env, self.robosuite
         env.reset(seed=start)
         env.data.qpos[:7] += perturbation
-        mujoco.mj_forward(env.model, env.data)
-        self.controller.update(force=True)  # it keeps the pose before the reset
-        self.robot.composite_controller.reset()
         robosuite.timestep, robosuite.done = 0, False
         rows = []
         for action in np.random.default_rng(start).uniform(-1, 1, (steps, 2)):

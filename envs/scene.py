@@ -1,0 +1,129 @@
+"""The model of the pushing tasks: table with rim and slot, puck, pusher, goal and cameras."""
+
+import xml.etree.ElementTree as ET
+from importlib.resources import files
+
+import envs.simulator  # noqa: F401 (first: it imports MuJoCo and robosuite, also where they cannot draw)
+
+# isort: split
+import mujoco
+import numpy as np
+from robosuite.models.arenas import TableArena
+from robosuite.models.grippers import register_gripper
+from robosuite.models.grippers.gripper_model import GripperModel
+from robosuite.models.objects import CylinderObject
+
+from envs.geometry import (
+    CAMERAS,
+    PUCK_FRICTION,
+    PUCK_HALF_HEIGHT,
+    PUCK_RADIUS,
+    PUCK_STIFFNESS,
+    RIM,
+    TABLE_HEIGHT,
+    TABLE_SIZE,
+    SlotGeometry,
+)
+
+GOAL_SITE = "goal"
+
+
+@register_gripper
+class Pusher(GripperModel):
+    """A rod of radius 1 cm and length 14 cm on the flange, without actuation."""
+
+    def __init__(self, idn: int = 0) -> None:
+        super().__init__(str(files("assets") / "mjcf" / "pusher.xml"), idn=idn)
+
+    def format_action(self, action: np.ndarray) -> np.ndarray:
+        """Return the (empty) action."""
+        return action
+
+    @property
+    def init_qpos(self) -> None:
+        """No joints."""
+        return None
+
+    @property
+    def _important_geoms(self) -> dict[str, list[str]]:
+        return {k: [] for k in ("left_finger", "right_finger", "left_fingerpad", "right_fingerpad")}
+
+
+def make_arena(slot: SlotGeometry | None) -> TableArena:
+    """Make the table with its rim, the slot if there is one, the cameras and the goal's site.
+
+    The site's position is the goal's, its user data the goal's velocity [m/s].
+    """
+    arena = TableArena(TABLE_SIZE, table_friction=PUCK_FRICTION, table_offset=(0, 0, TABLE_HEIGHT), has_legs=False)
+    arena.set_origin([0, 0, 0])
+    boxes = RIM | (slot.walls() if slot is not None else {})
+    for name, (position, size) in boxes.items():
+        arena.worldbody.append(_box(name, position, size))
+    for name, view in CAMERAS.items():
+        eye, quaternion = look_at(view["position"], view["target"])
+        arena.set_camera(name, eye, quaternion, {"fovy": str(view["fovy"])})
+    arena.worldbody.append(
+        ET.Element(
+            "site",
+            {
+                "name": GOAL_SITE,
+                "type": "cylinder",
+                "size": "0.02 0.001",
+                "pos": f"0 0 {TABLE_HEIGHT + 0.001}",
+                "user": "0 0",
+                "rgba": "0.1 0.7 0.2 1",
+            },
+        )
+    )
+    return arena
+
+
+def make_puck() -> CylinderObject:
+    """Make the puck, with a free joint."""
+    puck = CylinderObject(
+        "puck",
+        size=[PUCK_RADIUS, PUCK_HALF_HEIGHT],
+        density=500,
+        friction=PUCK_FRICTION,
+        solref=PUCK_STIFFNESS,
+        rgba=[0.85, 0.15, 0.1, 1],
+    )
+    for geom in puck.get_obj().iter("geom"):
+        geom.set("priority", "1")  # the puck's stiffness counts, whatever it touches
+        geom.set("margin", "0")  # robosuite's default lets the puck float 1 mm above the table
+    return puck
+
+
+def look_at(position: tuple[float, ...], target: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Pose of a MuJoCo camera (looks along −z, y up) that sees `target`, upright.
+
+    Args:
+        position: Camera centre, world frame [m].
+        target: Point in the middle of the image, world frame [m].
+
+    Returns:
+        Position (3,) [m] and quaternion (4,) w, x, y, z.
+    """
+    eye, aim = np.asarray(position, float), np.asarray(target, float)
+    z = (eye - aim) / np.linalg.norm(eye - aim)
+    x = np.cross([0.0, 0.0, 1.0], z)
+    x /= np.linalg.norm(x)
+    rotation = np.stack([x, np.cross(z, x), z], axis=1)
+    quaternion = np.empty(4)
+    mujoco.mju_mat2Quat(quaternion, rotation.flatten())
+    return eye, quaternion
+
+
+def _box(name: str, position: tuple[float, ...], size: tuple[float, ...]) -> ET.Element:
+    return ET.Element(
+        "geom",
+        {
+            "name": name,
+            "type": "box",
+            "group": "1",
+            "pos": " ".join(map(str, position)),
+            "size": " ".join(map(str, size)),
+            "friction": "0.1 0.005 0.0001",
+            "rgba": "0.45 0.5 0.6 1",
+        },
+    )

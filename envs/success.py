@@ -1,0 +1,37 @@
+"""When the task is solved: the puck is in the goal set, which is defined in the plane, and lies on the table."""
+
+import numpy as np
+
+from envs.geometry import PUCK_HALF_HEIGHT, TABLE_HEIGHT
+
+HEIGHT_TOLERANCE = 0.005  # of the puck's centre; pushing lifts it by less than 3 mm [m]
+UPRIGHT = np.cos(np.deg2rad(10.0))  # least cosine of the puck's tilt; pushing tilts it by less than 6°
+
+
+def in_goal_set(achieved_goal: np.ndarray, desired_goal: np.ndarray, distance: float, speed: float) -> np.ndarray:
+    """Whether the puck is near the goal and about as fast, in the plane.
+
+    Args:
+        achieved_goal: Position and velocity of the puck, shape (..., 4) [m, m/s].
+        desired_goal: Position and velocity of the goal, shape (..., 4) [m, m/s].
+        distance: Distance that is no longer near [m].
+        speed: Relative speed that is no longer slow [m/s].
+
+    Returns:
+        Flags, shape (...).
+    """
+    difference = np.asarray(achieved_goal) - np.asarray(desired_goal)
+    near = np.linalg.norm(difference[..., :2], axis=-1) < distance
+    slow = np.linalg.norm(difference[..., 2:], axis=-1) < speed
+    return near & slow
+
+
+def lies_on_table(pose: np.ndarray) -> bool:
+    """Whether the puck lies flat on the table, on either face: neither in the air, nor tipped, nor fallen off.
+
+    Args:
+        pose: Position [m] and quaternion (w, x, y, z) of the puck, world frame, shape (7,).
+    """
+    w, x, y, z = pose[3:] ** 2
+    upright = abs(w - x - y + z) > UPRIGHT * (w + x + y + z)
+    return bool(upright and abs(pose[2] - TABLE_HEIGHT - PUCK_HALF_HEIGHT) < HEIGHT_TOLERANCE)
