@@ -67,15 +67,15 @@ class PointCloudObservation(gymnasium.Wrapper, gymnasium.utils.RecordConstructor
         body: str = "puck_main",
         workspace: Sequence[Sequence[float]] = WORKSPACE,
     ) -> None:
-        gymnasium.utils.RecordConstructorArgs.__init__(
+        gymnasium.utils.RecordConstructorArgs.__init__(  # with lists, as JSON gives them back
             self,
-            cameras=cameras,
+            cameras=list(cameras),
             num_points=num_points,
             renderer=renderer,
             width=width,
             height=height,
             body=body,
-            workspace=workspace,
+            workspace=np.asarray(workspace).tolist(),
         )
         gymnasium.Wrapper.__init__(self, env)
         if isinstance(cameras, str) or not cameras:

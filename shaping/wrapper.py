@@ -36,7 +36,7 @@ from shaping.success import IS_SUCCESS, Success, succeeded
 from shaping.visibility import LastSeen, PotentialFunction, known_potential, puck_visible
 
 
-class PotentialShaping(gymnasium.Wrapper):
+class PotentialShaping(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs):
     """Replace the reward r of an environment by r̄ = r + γ Φ(s′) − Φ(s).
 
     Φ is evaluated once per step: Φ(s′) of a step is Φ(s) of the next. Φ(s′) depends on how the step ended:
@@ -50,7 +50,10 @@ class PotentialShaping(gymnasium.Wrapper):
     repeats the Φ last seen in the episode; before the first sight, and with it, nothing is shaped (see
     `shaping.visibility`).
 
-    `info` gains "potential" Φ(s), "next_potential" Φ(s′) and "unshaped_reward" r; after a reset, "potential".
+    `info` gains "potential" Φ(s), "next_potential" Φ(s′) and "unshaped_reward" r; after a reset s′ is s, and r is 0.
+
+    ``gymnasium.make(env.spec)`` makes another one with the same potential. As with every function that Gymnasium's
+    wrappers take, JSON cannot hold it: ``env.spec.to_json()`` raises a TypeError.
 
     Args:
         env: environment with a Box observation space that the potential understands.
@@ -70,6 +73,9 @@ class PotentialShaping(gymnasium.Wrapper):
         gamma: float | None = None,
         success: Success = IS_SUCCESS,
     ) -> None:
+        gymnasium.utils.RecordConstructorArgs.__init__(
+            self, potential=potential, gamma=gamma, success=success, _disable_deepcopy=True
+        )
         super().__init__(env)
         if not isinstance(env.observation_space, gymnasium.spaces.Box):
             raise ValueError(f"observation space is {env.observation_space}; potential shaping needs a Box")
@@ -84,7 +90,9 @@ class PotentialShaping(gymnasium.Wrapper):
         """Start an episode and remember Φ(s_0)."""
         observation, info = self.env.reset(seed=seed, options=options)
         self._last, self._over = LastSeen(*self._known(observation, info)), False
-        return observation, {**info, "potential": float(self._last.potential[0])}
+        potential = float(self._last.potential[0])
+        added = {"potential": potential, "next_potential": potential, "unshaped_reward": 0.0}
+        return observation, {**info, **added}
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         """Take a step and shape its reward."""

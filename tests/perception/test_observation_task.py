@@ -6,6 +6,7 @@ import gymnasium
 import mujoco
 import numpy as np
 import pytest
+from gymnasium.envs.registration import EnvSpec
 
 import envs  # noqa: F401 (registers the tasks)
 from envs.geometry import CAMERAS, GRIDS
@@ -157,3 +158,14 @@ def test_training_and_evaluation_see_what_a_lone_environment_sees():
             np.testing.assert_array_equal(filmed.render(), image)
         for env in (*pair, filmed):
             env.close()
+
+
+def test_a_description_holds_what_the_wrapper_was_given():
+    """Tuples too, as JSON gives them back."""
+    workspace = ((-0.5, -0.5, 0.7), (0.5, 0.5, 1.0))
+    env = PointCloudObservation(gymnasium.make("PushSlot-v0"), ("oblique",), num_points=5, workspace=workspace)
+    again = gymnasium.make(EnvSpec.from_json(env.spec.to_json()))
+    assert again.spec == env.spec and isinstance(again, PointCloudObservation)
+    np.testing.assert_array_equal(again.reset(seed=1)[0], env.reset(seed=1)[0])
+    for each in (env, again):
+        each.close()

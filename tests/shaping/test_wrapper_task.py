@@ -3,6 +3,7 @@
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.utils.env_match import check_environments_match
 
 import envs  # noqa: F401 (registers the tasks)
 from assets import path as asset
@@ -55,3 +56,21 @@ def test_the_task_s_own_reward_is_still_there():
     finishing, info, _ = rewards(env, puck=0.021, tip=0.065, push=0.15)
     assert info["next_potential"] == 1.0
     assert finishing[-1] == pytest.approx(1.0 + GAMMA - info["potential"], abs=1e-6)
+
+
+def test_a_start_has_the_keys_of_a_step():
+    env = make("product", None)
+    _, start = env.reset(seed=0)
+    _, _, _, _, step = env.step(np.zeros(2))
+    assert set(start) == set(step)
+    assert start["potential"] == start["next_potential"] == step["potential"] and start["unshaped_reward"] == 0.0
+
+
+def test_a_description_makes_the_same_environment():
+    """In memory: like the other wrappers of Gymnasium that take a function, it cannot be written as JSON."""
+    env = make("product", None)
+    again = gymnasium.make(env.spec)
+    assert isinstance(again, PotentialShaping) and again.potential is env.potential and again.spec == env.spec
+    check_environments_match(env, again, num_steps=5, seed=2)
+    with pytest.raises(TypeError, match="Potential is not JSON serializable"):
+        env.spec.to_json()
