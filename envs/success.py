@@ -26,12 +26,15 @@ def in_goal_set(achieved_goal: np.ndarray, desired_goal: np.ndarray, distance: f
     return near & slow
 
 
-def lies_on_table(pose: np.ndarray) -> bool:
+def lies_on_table(pose: np.ndarray) -> np.ndarray:
     """Whether the puck lies flat on the table, on either face: neither in the air, nor tipped, nor fallen off.
 
     Args:
-        pose: Position [m] and quaternion (w, x, y, z) of the puck, world frame, shape (7,).
+        pose: Position [m] and quaternion (w, x, y, z) of the puck, world frame, shape (..., 7).
+
+    Returns:
+        Flags, shape (...).
     """
-    w, x, y, z = pose[3:] ** 2
-    upright = abs(w - x - y + z) > UPRIGHT * (w + x + y + z)
-    return bool(upright and abs(pose[2] - TABLE_HEIGHT - PUCK_HALF_HEIGHT) < HEIGHT_TOLERANCE)
+    w, x, y, z = np.moveaxis(pose[..., 3:] ** 2, -1, 0)
+    upright = np.abs(w - x - y + z) > UPRIGHT * (w + x + y + z)
+    return upright & (np.abs(pose[..., 2] - TABLE_HEIGHT - PUCK_HALF_HEIGHT) < HEIGHT_TOLERANCE)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from envs.geometry import SLOT
+from envs.success import lies_on_table
 
 # Reward of puck and goal, position and velocity each, (..., 4) and (..., 4) → (...): `PushEnv.goal_reward`.
 GoalReward = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -23,7 +24,7 @@ def first_success(
 
     - "state" has both as the simulation had them, and decides alone.
     - "puck_pose" has the position in the world, and the slot is where it always is. The velocity is the mean one of the
-      step before.
+      step before. Whatever else was recorded, it says whether the puck lies on the table.
     - "pointcloud" has the centroid of what the camera saw, a few millimetres before the puck's centre, and its mean
       velocity. In 15 demonstrations of the expert it succeeded 0 to 3 steps after the puck (0.1 m/s).
 
@@ -39,6 +40,8 @@ def first_success(
         The step, from 1 to H; None if there is no success.
     """
     solved = goal_reward(_relative_to_goal(observations), np.zeros(4)) > 0
+    if "puck_pose" in observations:
+        solved &= lies_on_table(observations["puck_pose"])
     if "state" not in observations:
         for recorded in (rewards, dones):
             solved[1:] |= False if recorded is None else recorded >= 1

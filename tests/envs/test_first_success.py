@@ -69,6 +69,17 @@ def test_what_follows_does_not_count(rewards, change, names):
         assert first_success(cut, rewards[names[0]]) == end
 
 
+@pytest.mark.parametrize("name", ["state", "pointcloud"])
+def test_a_puck_in_the_air_is_no_end(rewards, name):
+    """A hand carries the puck over the goal, and puts it down there ten frames later."""
+    trajectory = SHIPPED[0]
+    seen = rows(trajectory, name, "puck_pose")
+    seen = {k: np.concatenate([v, np.repeat(v[-1:], 20, axis=0)]) for k, v in seen.items()}
+    assert first_success(seen, rewards[name]) <= trajectory.horizon
+    seen["puck_pose"][50 : trajectory.horizon + 10, 2] += 0.05
+    assert first_success(seen, rewards[name]) == trajectory.horizon + 10
+
+
 @pytest.mark.parametrize("signal", ["rewards", "dones"])
 def test_recorded_rewards_and_dones_count_where_the_state_is_missing(rewards, signal):
     trajectory = SHIPPED[0]

@@ -38,7 +38,7 @@ POSES = {  # height of the centre [m], quaternion, success
 @pytest.mark.parametrize("name", POSES)
 def test_the_puck_lies_on_the_table(name):
     height, quaternion, lies = POSES[name]
-    assert lies_on_table(np.array([0.1, 0.2, height, *quaternion])) is lies
+    assert lies_on_table(np.array([0.1, 0.2, height, *quaternion])) == lies
 
 
 @pytest.fixture(scope="module")
