@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Shaped
 
 PotentialFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -30,7 +30,7 @@ def puck_visible(infos: Iterable[Mapping[str, Any]]) -> Bool[np.ndarray, " batch
 
 def known_potential(
     potential: PotentialFunction,
-    observations: Float[np.ndarray, "batch ..."],
+    observations: Shaped[np.ndarray, "batch ..."],
     visible: Bool[np.ndarray, " batch"],
     terminal: Bool[np.ndarray, " batch"] | None = None,
     success: Bool[np.ndarray, " batch"] | None = None,
