@@ -29,7 +29,7 @@ from typing import Any, SupportsFloat
 
 import gymnasium
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Shaped
 
 from shaping.reward import shaped_reward
 from shaping.success import IS_SUCCESS, Success, succeeded
@@ -128,7 +128,7 @@ class PotentialShaping(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs)
         self._last, self._over = LastSeen(np.array(state["potential"]), np.array(state["seen"])), state["over"]
 
     def _known(
-        self, observation: Float[np.ndarray, "..."], info: dict[str, Any], ended: bool = False, success: bool = False
+        self, observation: Shaped[np.ndarray, "..."], info: dict[str, Any], ended: bool = False, success: bool = False
     ) -> tuple[Float[np.ndarray, "1"], Bool[np.ndarray, "1"]]:
         """Return Φ of a frame if it is known, and whether it is; that of a failure is not evaluated."""
         terminal, reached = np.array([ended]), np.array([success])
@@ -136,7 +136,7 @@ class PotentialShaping(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs)
         return known_potential(self._evaluate, np.asarray(observation)[None], visible, terminal, reached)
 
     def _evaluate(
-        self, observations: Float[np.ndarray, "1 ..."], success: Bool[np.ndarray, "1"]
+        self, observations: Shaped[np.ndarray, "1 ..."], success: Bool[np.ndarray, "1"]
     ) -> Float[np.ndarray, "1"]:
         """Return Φ of one observation, checked."""
         value = np.asarray(self.potential(observations, success), dtype=float)

@@ -58,6 +58,24 @@ def test_shaped_returns_telescope_from_the_first_sight():
         assert paid == pytest.approx(expected, abs=1e-6)
 
 
+def test_frames_may_be_images():
+    """Whole numbers, as any Box may hold."""
+
+    class Images(gymnasium.Env):
+        observation_space = gymnasium.spaces.Box(0, 255, (4, 4), np.uint8)
+        action_space = gymnasium.spaces.Box(-1.0, 1.0, (1,), np.float32)
+
+        def reset(self, *, seed=None, options=None):
+            return np.full((4, 4), 51, np.uint8), {}
+
+        def step(self, action):
+            return np.full((4, 4), 102, np.uint8), 0.0, False, False, {}
+
+    env = PotentialShaping(Images(), lambda images, success: images.mean(axis=(1, 2)) / 255, gamma=0.5)
+    assert env.reset()[1]["potential"] == pytest.approx(0.2)
+    assert env.step(np.zeros(1))[1] == pytest.approx(0.5 * 0.4 - 0.2)
+
+
 def test_an_automatic_reset_forgets_what_was_seen():
     task = Hiding()
     env = PotentialShaping(gymnasium.wrappers.Autoreset(task), Height())
