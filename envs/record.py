@@ -13,7 +13,6 @@ from envs.demonstrations import Trajectory, save_demonstrations
 from envs.errors import one_line_errors
 from envs.expert import Expert
 from envs.make import SUCCESS_SPEEDS, make_push
-from envs.playback import describe_environment, describe_model, get_simulator_state
 
 ATTEMPTS = 10  # of one demonstration
 
@@ -30,6 +29,8 @@ def demonstrate(env: gym.Env, grid: int | None = None, seed: int = 0, clouds: bo
     Returns:
         The demonstration, with actions and simulator states; None if the episode was not a success.
     """
+    from envs.playback import describe_model, get_simulator_state  # here, for it imports the simulator
+
     base: Any = env.unwrapped
     # What reset(seed=seed, options={"grid": grid}) draws. The tip that is reached differs by the tolerance of the
     # inverse kinematics, which an open-loop replay amplifies beyond a millimetre, so the drawn one is kept.
@@ -100,6 +101,8 @@ def record(
         raise ValueError("--obs is empty; give state, pointcloud or both")
     if out.exists() and not overwrite:
         raise FileExistsError(f"{out}: exists already; choose another name or --overwrite")
+    from envs.playback import describe_environment  # here, for it imports the simulator
+
     clouds = "pointcloud" in obs
     # Demonstrations end slow enough for every observation's threshold.
     arguments: dict[str, Any] = {"grids": grids} | (
