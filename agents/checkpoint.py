@@ -14,6 +14,7 @@ It is written under a hidden name and renamed once it is on the disk. A damaged 
 import hashlib
 import io
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -25,6 +26,7 @@ from agents.files import discard, read_tensors, sync, tensor_bytes
 from agents.finite import check_weights
 from agents.sac import SAC
 from agents.snapshot import buffers, restore_snapshot, take_snapshot
+from envs.files import open_regular, read_regular
 
 KEPT = 2
 AGENT, MANIFEST = "agent.pt", "manifest.json"
@@ -39,7 +41,7 @@ def save_checkpoint(model: SAC, directory: Path, run: dict[str, Any] | None = No
 
     Args:
         model: Between two steps, its transition stored and learned from.
-        directory: Made if missing.
+        directory: Must be there: one that was removed is not made again, for what lay beside it is gone too.
         run: What the run keeps beside the agent: tensors and plain data.
 
     Raises:
@@ -51,7 +53,7 @@ def save_checkpoint(model: SAC, directory: Path, run: dict[str, Any] | None = No
     partial = directory / f".{target.name}.partial"
     shutil.rmtree(partial, ignore_errors=True)
     try:
-        partial.mkdir(parents=True)
+        partial.mkdir()
         checksums = {AGENT: _write(partial / AGENT, tensor_bytes({**take_snapshot(model), "run": run}))}
         for part, buffer in buffers(model).items():
             for name, rows in buffer.filled().items():
@@ -72,8 +74,14 @@ def save_checkpoint(model: SAC, directory: Path, run: dict[str, Any] | None = No
 
 
 def list_checkpoints(directory: Path) -> list[Path]:
-    """Checkpoints below `directory`, oldest first."""
-    return sorted(path for path in directory.glob("step-*") if re.fullmatch(r"step-\d{9}", path.name))
+    """Checkpoints below `directory`, oldest first; none where there is no such directory.
+
+    Raises:
+        OSError: It is no directory, or cannot be listed.
+    """
+    if not os.path.lexists(directory):
+        return []
+    return sorted(path for path in directory.iterdir() if re.fullmatch(r"step-\d{9}", path.name))
 
 
 def step_of(path: Path) -> int:
@@ -106,19 +114,26 @@ def set_aside(path: Path) -> None:
     path.replace(aside)
 
 
-def verify(path: Path) -> None:
+def verify(path: Path) -> set[str]:
     """Check the files of a checkpoint against its manifest.
+
+    Returns:
+        Their names.
 
     Raises:
         DamagedError: One of them is missing or not what was written; names it.
+        PermissionError: One of them may not be read; whether it is damaged is not known.
     """
     try:
-        checksums = json.loads((path / MANIFEST).read_bytes())
+        checksums = json.loads(read_regular(path / MANIFEST))
         wrong = [name for name, checksum in checksums.items() if _checksum(path / name) != checksum]
-    except (OSError, ValueError, AttributeError) as error:
-        raise DamagedError(f"{path} is damaged ({type(error).__name__})") from error
+    except PermissionError:
+        raise
+    except (OSError, ValueError, AttributeError, RecursionError) as error:
+        raise DamagedError(f"{path} is damaged ({MANIFEST} or a file that it lists: {error})") from error
     if AGENT not in checksums or wrong:
         raise DamagedError(f"{path} is damaged ({wrong[0] if wrong else AGENT} is not what was written)")
+    return set(checksums)
 
 
 def load_checkpoint(model: SAC, path: Path) -> dict[str, Any]:
@@ -131,12 +146,12 @@ def load_checkpoint(model: SAC, path: Path) -> dict[str, Any]:
         DamagedError: The checkpoint is damaged.
         ValueError: It belongs to another configuration, or to another version of the program.
     """
-    verify(path)
+    written = verify(path)
     files = {part: {name: path / f"{part}.{name}.npy" for name in b.filled()} for part, b in buffers(model).items()}
-    absent = [file.name for named in files.values() for file in named.values() if not file.exists()]
+    absent = [file.name for named in files.values() for file in named.values() if file.name not in written]
     if absent:
         raise ValueError(
-            f"{path} has no {absent[0]}: another version of the program wrote it; start again with another --out"
+            f"{path} has no {absent[0]}: another version of the program wrote it; train anew with another --out"
         )
     try:
         state = read_tensors(path / AGENT, model.device)
@@ -162,10 +177,8 @@ def _write(path: Path, *parts: Any) -> str:
 
 
 def _checksum(path: Path) -> str:
-    if not path.is_file():
-        raise FileNotFoundError(path)
     digest = hashlib.sha256()
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         while chunk := file.read(1 << 20):
             digest.update(chunk)
     return digest.hexdigest()

@@ -132,12 +132,12 @@ def _run_missing(config: CompareConfig, steps: int, directories: dict[Group, lis
 
 def _is_finished(directory: Path, steps: int) -> bool:
     """Whether there is the result of a run that was meant to take that many steps."""
-    return (directory / runs.RESULT).is_file() and runs.read_config(directory).steps >= steps
+    return os.path.lexists(directory / runs.RESULT) and runs.read_config(directory).steps >= steps
 
 
 def _command(config: CompareConfig, steps: int, group: Group, seed: int, directory: Path) -> list[str]:
     command = [sys.executable, "-m", "agents.train"]
-    if (directory / runs.CONFIG).is_file():
+    if os.path.lexists(directory / runs.CONFIG):
         steps = max(steps, runs.read_config(directory).steps)
         return [*command, "--resume", str(directory), "--steps", str(steps)]
     obs, method = group

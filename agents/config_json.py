@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from agents.config import TrainConfig, check
+from envs.files import open_regular
 
 LARGEST = 100_000  # [bytes]
 
@@ -21,13 +22,15 @@ def read_config_file(path: Path) -> TrainConfig:
     """Read a configuration that `to_json` wrote; settings that it lacks have their defaults.
 
     Raises:
-        ValueError: Damaged, or not a configuration of this version; names file and setting.
+        FileNotFoundError: No such file.
+        ValueError: Not a regular file, damaged, or not a configuration of this version; names file and setting.
     """
+    with open_regular(path) as file:
+        content = file.read(LARGEST + 1)
     try:
-        size = path.stat().st_size
-        if size > LARGEST:
-            raise ValueError(f"a configuration of {size} bytes")
-        config = _read(TrainConfig, json.loads(path.read_bytes()), "")
+        if len(content) > LARGEST:
+            raise ValueError(f"a configuration of more than {LARGEST} bytes")
+        config = _read(TrainConfig, json.loads(content), "")
         check(config)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: {error}") from error

@@ -14,6 +14,7 @@ from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 from agents.files import write_bytes
+from envs.files import read_regular
 
 PATTERN = "events.out.tfevents.*"
 HEADER, FOOTER = struct.Struct("<QI"), struct.Struct("<I")  # length and its checksum; checksum of the data
@@ -58,7 +59,7 @@ def read_events(path: Path) -> Iterator[tuple[int, Event]]:
     Yields:
         Where each record ends in the file [bytes], and its event.
     """
-    content, position = path.read_bytes(), 0
+    content, position = read_regular(path), 0
     while position + HEADER.size <= len(content):
         length, _ = HEADER.unpack_from(content, position)
         end = position + HEADER.size + length + FOOTER.size

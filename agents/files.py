@@ -1,13 +1,16 @@
-"""Files that are whole or not there, whenever the process or the machine stops, and that are data and nothing else."""
+"""Files that are whole or not there, whenever the process or the machine stops."""
 
 import io
 import os
 import shutil
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import torch
+
+from shaping.tensors import read_tensors
+
+__all__ = ["discard", "read_tensors", "remove_partial", "sync", "tensor_bytes", "write_bytes", "write_tensors"]
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -44,30 +47,6 @@ def tensor_bytes(content: dict[str, Any]) -> bytes:
     stream = io.BytesIO()
     torch.save(content, stream)
     return stream.getvalue()
-
-
-def read_tensors(path: Path, device: str | torch.device = "cpu") -> dict[str, Any]:
-    """Read tensors and plain data; nothing in the file is executed.
-
-    PyTorch itself checks no checksums, and unpacks what is small in the file and large in memory; both are refused.
-
-    Raises:
-        FileNotFoundError: No such file, or not a regular one.
-        ValueError: Damaged, or more than tensors and plain data.
-    """
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such file")
-    data = path.read_bytes()
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            packed = any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist())
-            damaged = "compressed" if packed else archive.testzip()
-        content = None if damaged else torch.load(io.BytesIO(data), map_location=device, weights_only=True)
-    except Exception as error:  # an arbitrary file can make the readers raise almost anything
-        raise ValueError(f"{path}: damaged, or more than weights ({type(error).__name__})") from error
-    if not isinstance(content, dict):
-        raise ValueError(f"{path}: damaged, or not made by this program ({damaged or type(content).__name__})")
-    return content
 
 
 def sync(path: Path) -> None:

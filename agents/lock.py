@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from envs.files import check_regular
+
 LOCK = ".lock"
 
 
@@ -14,10 +16,12 @@ def locked(directory: Path) -> Iterator[None]:
     """Hold a run directory, made if missing; the lock ends with the process, however that ends.
 
     Raises:
-        ValueError: Another process holds it; names that process.
+        ValueError: Another process holds it; names that process. Or its lock file is not a regular one.
         OSError: The directory or its lock file cannot be made.
     """
     directory.mkdir(parents=True, exist_ok=True)
+    if (directory / LOCK).exists():
+        check_regular(directory / LOCK)
     descriptor = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
     with os.fdopen(descriptor, "r+") as file:
         try:

@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import math
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,15 @@ def transition_bytes(observation_shape: tuple[int, ...], features_dim: int = 0) 
 def buffer_bytes(config: TrainConfig, observation_shape: tuple[int, ...], features_dim: int = 0) -> int:
     """Bytes of the replay buffer, which holds no more transitions than there are steps."""
     return min(config.learner.buffer_size, config.steps) * transition_bytes(observation_shape, features_dim)
+
+
+def network_bytes(config: TrainConfig) -> int:
+    """Bytes of what lies between the hidden layers while they learn.
+
+    Of actor and two critics the weights, their gradients and Adam's two moments, of the critics' targets the weights.
+    """
+    weights = sum(a * b for a, b in pairwise(config.learner.net_arch))
+    return (3 * 4 + 2) * weights * np.dtype(np.float32).itemsize
 
 
 def estimate_memory(config: TrainConfig, observation_shape: tuple[int, ...], features_dim: int = 0) -> int:
@@ -73,12 +83,18 @@ def release_memory() -> None:
 
 
 def check_memory(config: TrainConfig, observation_shape: tuple[int, ...], features_dim: int = 0) -> None:
-    """Check that the machine has the memory of the replay buffer.
+    """Check that the machine has the memory of the replay buffer, and of the networks.
 
     Raises:
         ValueError: It does not; names the setting to lower.
     """
     buffer, available = buffer_bytes(config, observation_shape, features_dim), available_memory()
+    networks = network_bytes(config)
+    if networks > available:
+        raise ValueError(
+            f"networks with layers of {', '.join(map(str, config.learner.net_arch))} need {networks / 1e9:.2f} GB, and "
+            f"{available / 1e9:.2f} GB are free; lower --learner.net-arch"
+        )
     if buffer > available:
         transitions = min(config.learner.buffer_size, config.steps)
         fitting = available // transition_bytes(observation_shape, features_dim)

@@ -26,6 +26,7 @@ from agents.hindsight import HindsightReplayBuffer
 from agents.lock import locked
 from agents.sac import SAC
 from envs.errors import one_line_errors
+from envs.files import read_regular
 from shaping.goals import make_goals
 from shaping.value import ValueEstimator
 
@@ -178,23 +179,21 @@ def _prepare(config: PretrainConfig) -> Path | None:
     if config.resume and _stored_settings(path) | {"steps": config.steps} != settings:
         raise ValueError(f"{path}: another configuration; only --steps may be changed when resuming")
     checkpoint, damages = newest_intact(config.partial)
-    for damaged, damage in damages.items():
+    for damage in damages.values():
         print(damage)
-        set_aside(damaged)
     if config.resume and checkpoint is None:
-        raise ValueError(f"{config.partial} has no intact checkpoint; start again with another --out")
+        raise ValueError(f"{config.partial} has no intact checkpoint; put a copy back, or choose another --out")
+    for damaged in damages:
+        set_aside(damaged)
     write_bytes(path, (json.dumps(settings, indent=2) + "\n").encode())
     return checkpoint
 
 
 def _stored_settings(path: Path) -> dict[str, Any]:
     try:
-        settings = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{path}: damaged or missing ({type(error).__name__}); start again") from error
-    if not isinstance(settings, dict):
-        raise ValueError(f"{path}: not a configuration; start again")
-    return settings
+        return dict(json.loads(read_regular(path)))
+    except (FileNotFoundError, ValueError, TypeError, RecursionError) as error:
+        raise ValueError(f"{path}: damaged or missing ({error}); put it back, or choose another --out") from error
 
 
 def make_plane(config: PretrainConfig) -> gym.Env:

@@ -10,6 +10,7 @@ from stable_baselines3.common.logger import KVWriter, Logger
 
 from agents.events import EventLog
 from agents.files import write_bytes
+from envs.files import read_regular
 
 PROGRESS = "progress.csv"
 UNWRITTEN = ("name_to_value", "name_to_count", "name_to_excluded")
@@ -63,10 +64,11 @@ def read_progress(path: Path) -> list[Row]:
 
     Raises:
         FileNotFoundError: No such file.
-        ValueError: Damaged.
+        ValueError: Damaged, or not a regular file.
     """
+    content = read_regular(path)
     try:
-        lines = csv.DictReader(io.StringIO(path.read_bytes().decode(), newline=""), strict=True)
+        lines = csv.DictReader(io.StringIO(content.decode(), newline=""), strict=True)
         rows = [{name: float(text) for name, text in line.items() if text} for line in lines]
         steps = [row["step"] for row in rows]
         if steps != sorted(steps):

@@ -1,6 +1,7 @@
 """Run directories: what a training leaves behind, and how to read it again. Nothing in them is executed."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,13 @@ from gymnasium import spaces
 from stable_baselines3.common.policies import BasePolicy
 
 from agents.build import encoder_name
-from agents.checkpoint import AGENT, newest_intact
+from agents.checkpoint import AGENT, list_checkpoints, newest_intact
 from agents.config import TrainConfig
 from agents.config_json import read_config_file
 from agents.features import EncoderExtractor, SharedEncoderPolicy
 from agents.files import read_tensors, write_bytes
 from agents.finite import check_weights
+from envs.files import read_regular
 from shaping.goals import make_goals
 
 CONFIG, RESULT, POLICY, BEST, CHECKPOINTS = "config.json", "result.json", "policy.pt", "best.pt", "checkpoints"
@@ -34,10 +36,10 @@ def read_config(directory: Path) -> TrainConfig:
         FileNotFoundError: Not a run directory.
         ValueError: The configuration is damaged.
     """
-    path = directory / CONFIG
-    if not path.is_file():
-        raise FileNotFoundError(f"{directory} is not a run directory: it has no {CONFIG}")
-    return read_config_file(path)
+    try:
+        return read_config_file(directory / CONFIG)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{directory} is not a run directory: it has no {CONFIG}") from None
 
 
 def read_result(directory: Path) -> dict[str, Any]:
@@ -48,10 +50,12 @@ def read_result(directory: Path) -> dict[str, Any]:
         ValueError: The result is damaged.
     """
     path = directory / RESULT
-    if not path.is_file():
-        raise FileNotFoundError(f"{directory} has no {RESULT}: the run has not finished; continue it with --resume")
     try:
-        result = json.loads(path.read_bytes())
+        content = read_regular(path)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{directory} has no {RESULT}: no run has finished there") from None
+    try:
+        result = json.loads(content)
         wrong = [name for name, kind in RESULT_KINDS.items() if not isinstance(result[name], kind)]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{path} is damaged ({error})") from error
@@ -85,9 +89,12 @@ def load_policy(path: Path, device: str = "cpu") -> tuple[BasePolicy, TrainConfi
         ValueError: Damaged weights, or weights of another configuration.
     """
     file = _weights_file(path)
-    directory = next((d for d in file.absolute().parents if (d / CONFIG).is_file()), file.parent)
+    directory = next((d for d in file.absolute().parents if os.path.lexists(d / CONFIG)), file.parent)
     config = read_config(directory)
     content = read_tensors(file, device)
+    weights: Any = content.get("policy", content)
+    weights = weights if isinstance(weights, dict) else {}
+    _check_layers(weights, config, file, directory)
     shape = make_goals(config.obs).observation_shape
     policy = SharedEncoderPolicy(
         spaces.Box(-np.inf, np.inf, shape, np.float32),
@@ -98,8 +105,6 @@ def load_policy(path: Path, device: str = "cpu") -> tuple[BasePolicy, TrainConfi
         features_extractor_kwargs={"encoder": encoder_name(config)},
     ).to(device)
     wanted = policy_weights(policy)
-    weights: Any = content.get("policy", content)
-    weights = weights if isinstance(weights, dict) else {}
     wrong = [name for name, tensor in wanted.items() if getattr(weights.get(name), "shape", None) != tensor.shape]
     if wrong:
         raise ValueError(f"{file}: weights do not fit {directory / CONFIG}: {', '.join(wrong[:3])}")
@@ -109,13 +114,61 @@ def load_policy(path: Path, device: str = "cpu") -> tuple[BasePolicy, TrainConfi
     return policy, config
 
 
+def check_resumable(directory: Path, config: TrainConfig) -> None:
+    """Check, before anything is built or written, that the run in `directory` can go on.
+
+    One that was killed before its first checkpoint can: it begins anew.
+
+    Raises:
+        ValueError: Its checkpoints are elsewhere or gone, or their networks are not those of the configuration.
+        OSError: Its checkpoints cannot be listed or read.
+    """
+    checkpoints = directory / CHECKPOINTS
+    if checkpoints.is_symlink():
+        raise ValueError(f"{checkpoints} is a symbolic link; move the checkpoints into the run directory")
+    found = list_checkpoints(checkpoints)
+    for path in found:
+        try:
+            weights = read_tensors(path / AGENT).get("policy")
+        except (ValueError, FileNotFoundError, NotADirectoryError):  # damaged: one before it may be intact
+            continue
+        _check_layers(weights if isinstance(weights, dict) else {}, config, path / AGENT, directory)
+    if found:
+        return
+    finished = [name for name in (RESULT, POLICY) if os.path.lexists(directory / name)]
+    if finished:
+        raise ValueError(
+            f"{directory} has {' and '.join(finished)}, but no checkpoint to continue from: put its "
+            f"{CHECKPOINTS} back, or train anew with another --out"
+        )
+    others = [path.name for path in checkpoints.glob("*") if not path.name.startswith(".")]
+    if others:
+        raise ValueError(f"{checkpoints} holds {min(others)}, but no checkpoint; put one back, or move all of it away")
+
+
+def _check_layers(weights: dict[str, Any], config: TrainConfig, file: Path, directory: Path) -> None:
+    """Compare the configured layers with those of a file before they are built: a number can name a huge one."""
+    wanted = config.learner.net_arch
+    layers = [weights.get(f"actor.latent_pi.{2 * i}.weight") for i in range(len(wanted))]  # between them activations
+    shapes = [tuple(getattr(layer, "shape", ())) for layer in layers]
+    chained = all(shape[1:] == (width,) for shape, width in zip(shapes[1:], wanted, strict=False))
+    if [shape[0] if shape else 0 for shape in shapes] != list(wanted) or not chained:
+        raise ValueError(
+            f"{directory / CONFIG}: learner.net_arch is {list(wanted)}, but weights do not fit in {file}; "
+            "put back the configuration of this run"
+        )
+    # One stored number can be named a large layer.
+    if sum(layer.nbytes for layer in layers if layer is not None) > file.stat().st_size:
+        raise ValueError(f"{file}: weights do not fit {directory / CONFIG}: its layers are larger than the file")
+
+
 def _weights_file(path: Path) -> Path:
-    if path.is_file():
-        return path
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such run directory or checkpoint")
+    if not path.is_dir():
+        return path
     for candidate in (path / POLICY, path / BEST, path / AGENT):
-        if candidate.is_file():
+        if os.path.lexists(candidate):
             return candidate
     checkpoint, damages = newest_intact(path / CHECKPOINTS)
     if checkpoint is not None:

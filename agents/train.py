@@ -62,7 +62,7 @@ def train(config: TrainConfig) -> dict[str, Any]:
                 seconds = _learn(model, evaluation_env, config, directory, beside, logger)
                 result = _finish(model, evaluation_env, config, directory, seconds)
         except OSError as error:
-            raise OSError(f"{error}; the run can be continued with --resume {shlex.quote(str(directory))}") from error
+            raise OSError(f"{error}; {_advice(directory)}") from error
     env.close()
     evaluation_env.close()
     return result
@@ -71,7 +71,9 @@ def train(config: TrainConfig) -> dict[str, Any]:
 def _prepare(config: TrainConfig) -> tuple[TrainConfig, Path]:
     """Resolve configuration and run directory, before anything is built or written."""
     if config.resume is not None:
-        return dataclasses.replace(runs.read_config(config.resume), steps=config.steps, resume=None), config.resume
+        stored = runs.read_config(config.resume)
+        runs.check_resumable(config.resume, stored)
+        return dataclasses.replace(stored, steps=config.steps, resume=None), config.resume
     check(config)
     directory = config.out or Path("runs") / run_name(config)
     _refuse_existing(directory)
@@ -80,9 +82,16 @@ def _prepare(config: TrainConfig) -> tuple[TrainConfig, Path]:
 
 def _refuse_existing(directory: Path) -> None:
     if directory.exists() and any(not path.name.startswith(".") for path in directory.iterdir()):
-        raise FileExistsError(
-            f"{directory} exists; continue it with --resume {shlex.quote(str(directory))}, or choose another --out"
-        )
+        raise FileExistsError(f"{directory} exists; choose another --out; {_advice(directory)}")
+
+
+def _advice(directory: Path) -> str:
+    """How the run in `directory` can go on, or why it cannot."""
+    try:
+        runs.check_resumable(directory, runs.read_config(directory))
+    except (ValueError, OSError) as error:
+        return f"it cannot be continued: {error}"
+    return f"continue it with --resume {shlex.quote(str(directory))}"
 
 
 def _continue(model: SAC, config: TrainConfig, directory: Path) -> dict[str, Any]:
@@ -91,22 +100,16 @@ def _continue(model: SAC, config: TrainConfig, directory: Path) -> dict[str, Any
     A run that was killed before its first checkpoint begins anew.
     """
     checkpoints = directory / runs.CHECKPOINTS
-    if checkpoints.is_symlink():
-        raise ValueError(f"{checkpoints} is a symbolic link; move the checkpoints into the run directory")
-    remove_partial(directory)
-    remove_partial(checkpoints)
     path, damages = newest_intact(checkpoints)
     for damage in damages.values():
         print(damage)
+    if path is None and damages:
+        raise ValueError(
+            f"{directory} has no intact checkpoint; put back a copy of one, or train anew with another --out"
+        )
+    remove_partial(directory)
+    remove_partial(checkpoints)
     if path is None:
-        if damages:
-            raise ValueError(f"{directory} has no intact checkpoint; start again with another --out")
-        finished = [name for name in (runs.RESULT, runs.POLICY) if (directory / name).exists()]
-        if finished:
-            raise ValueError(
-                f"{directory} has {' and '.join(finished)}, but no checkpoint to continue from; start again with "
-                "another --out"
-            )
         print(f"{directory} has no checkpoint yet; beginning at step 0")
         return {}
     if step_of(path) > config.steps:
@@ -140,6 +143,7 @@ def _learn(
         return progress.seconds
     for name in (runs.RESULT, runs.POLICY):  # those of fewer steps
         (directory / name).unlink(missing_ok=True)
+    (directory / runs.CHECKPOINTS).mkdir(exist_ok=True)
     write_bytes(directory / "revision.txt", f"{revision()}\n".encode())
     try:
         with checkpoint.holding_signals(), closing(progress):
@@ -148,7 +152,7 @@ def _learn(
     except GoodEnough:
         checkpoint.save()
     except KeyboardInterrupt:
-        print(f"stopped at step {model.num_timesteps}; continue with --resume {shlex.quote(str(directory))}")
+        print(f"stopped at step {model.num_timesteps}; {_advice(directory)}")
         raise SystemExit(130) from None
     model.dump_logs()
     return progress.seconds

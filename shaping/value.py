@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 import tempfile
@@ -16,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from shaping.goals import GoalSet, make_goals
+from shaping.tensors import building_at_most, read_tensors
 
 FILE_FORMAT = "shaping.ValueEstimator/1"
 LOG_STD_RANGE = (
@@ -160,8 +160,9 @@ class ValueEstimator(nn.Module):
             made_for = config.get("observation")
             raise ValueError(f"{path}: made for {made_for!r} observations, not {observation!r}; choose another one")
         try:
-            estimator = cls(**config)
-        except (KeyError, ValueError, TypeError, AttributeError) as error:
+            with building_at_most(Path(path).stat().st_size):
+                estimator = cls(**config)
+        except (KeyError, ValueError, TypeError, AttributeError, RuntimeError, OverflowError) as error:
             raise ValueError(f"{path}: its configuration does not make an estimator ({_one_line(error)})") from error
         try:
             estimator.load_state_dict(content["weights"])
@@ -183,15 +184,12 @@ def _mlp(in_features: int, hidden: Sequence[int], out_features: int) -> nn.Seque
 
 def _read(path: Path, device: str | torch.device) -> dict[str, Any]:
     """Return the checked top level of an estimator file."""
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such file; write one with python -m agents.pretrain")
-    stream = io.BytesIO(path.read_bytes())
     try:
-        content = torch.load(stream, map_location=device, weights_only=True)
-    except Exception as error:  # an arbitrary file can make the unpickler raise almost anything
-        raise ValueError(f"{path}: not a value estimator, or a truncated one ({type(error).__name__})") from error
+        content: Any = read_tensors(path, device)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path}: no such file; write one with python -m agents.pretrain") from None
     expected = {"format": str, "config": dict, "weights": dict, "fingerprint": str}
-    if not isinstance(content, dict) or not all(isinstance(content.get(key), kind) for key, kind in expected.items()):
+    if not all(isinstance(content.get(key), kind) for key, kind in expected.items()):
         raise ValueError(f"{path}: not a value estimator; write one with python -m agents.pretrain")
     if content["format"] != FILE_FORMAT:
         raise ValueError(f"{path}: format {content['format']!r}; this version reads {FILE_FORMAT!r}")

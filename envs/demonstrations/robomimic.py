@@ -15,6 +15,7 @@ import numpy as np
 from envs.demonstrations.hdf5 import Reader, has, read
 from envs.demonstrations.success import GoalReward, first_success
 from envs.demonstrations.trajectory import SHAPES, Trajectory, check, check_length, check_rows
+from envs.files import check_regular
 
 # Arrays beside the observations that are read where they are there, and what a row looks like.
 SIGNALS: dict[str, tuple[int | None, ...]] = {"actions": (2,), "rewards": (), "dones": ()}
@@ -121,11 +122,11 @@ def save_demonstrations(
 
 def _refuse_unreadable(path: Path) -> None:
     try:
-        there = path.is_file()
+        check_regular(path)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise ValueError(f"{path}: no such file; python -m envs.record writes demonstrations") from error
     except OSError as error:  # a name that cannot be
         raise ValueError(f"{path}: {error.strerror}") from error
-    if not there:
-        raise ValueError(f"{path}: no such file; python -m envs.record writes demonstrations")
     if not os.access(path, os.R_OK):
         raise ValueError(f"{path}: no permission to read it")
     if path.stat().st_size == 0:

@@ -79,7 +79,10 @@ def test_without_an_intact_checkpoint_nothing_is_written(crashed, capsys):
     with pytest.raises(SystemExit):
         main(["--resume", str(crashed)])
     error = capsys.readouterr().err
-    assert f"{crashed} has no intact checkpoint; start again with another --out" in error and error.count("\n") == 1
+    assert (
+        f"{crashed} has no intact checkpoint; put back a copy of one, or train anew with another --out" in error
+        and error.count("\n") == 1
+    )
     after = {path: path.stat().st_mtime_ns for path in crashed.rglob("*") if path.is_file() and path.name != ".lock"}
     assert after == before
 
@@ -140,7 +143,7 @@ def test_a_checkpoint_of_a_version_that_stored_other_files_is_refused_in_one_lin
     with pytest.raises(SystemExit):
         main(["--resume", str(crashed)])
     error = capsys.readouterr().err
-    assert "has no buffer.next_observations_apart.npy: another version of the program wrote it; start again" in error
+    assert "has no buffer.next_observations_apart.npy: another version of the program wrote it; train anew" in error
     assert error.count("\n") == 1
 
 
@@ -173,6 +176,7 @@ def test_a_checkpoint_made_on_a_gpu_loads_on_a_cpu_and_the_other_way_round(confi
         config = configured(tmp_path / device, "pointcloud", device=device)
         models[device] = make_agent(config, make_env(config))
         models[device].learn(60)
+        (tmp_path / device).mkdir()
         paths[device] = save_checkpoint(models[device], tmp_path / device)
     for device, other in (("cpu", "cuda"), ("cuda", "cpu")):
         load_checkpoint(models[device], paths[other])

@@ -92,7 +92,7 @@ def test_a_run_that_crashed_before_its_first_checkpoint_begins_anew(runs_of_stat
 def test_sigterm_saves_between_two_steps(ninety, crash, runs_of_states, tmp_path, capsys):
     parts = ninety(tmp_path / "parts")
     crash(parts, 70, lambda: os.kill(os.getpid(), signal.SIGTERM))
-    assert f"stopped at step 70; continue with --resume {parts.out}" in capsys.readouterr().out
+    assert f"stopped at step 70; continue it with --resume {parts.out}" in capsys.readouterr().out
     assert (parts.out / "checkpoints/step-000000070").is_dir()
     resume(parts.out)
     assert_same_end(runs_of_states / "whole", parts.out)

@@ -222,7 +222,7 @@ def test_a_broken_file_is_named(file, tmp_path):
         content.create_group("data")
     cases = {
         tmp_path / "none.hdf5": "no such file",
-        tmp_path: "no such file",
+        tmp_path: "a directory, not a regular file",
         empty: "the file is empty",
         text: "not an HDF5 file",
         cut: "truncated or damaged",
