@@ -173,6 +173,7 @@ def run_name(config: TrainConfig) -> str:
 
 
 ENT_COEF = re.compile(r"auto|(auto_)?(\d+\.?\d*|\.\d+)(e-?\d+)?")
+TEMPERATURES = (1e-30, 1e6)  # range of a start from which it is adapted; a fixed one may be 0
 # Settings with a range, both ends included; the upper ones are far above any use.
 RANGES: dict[str, tuple[float, float]] = {
     "seed": (0, 2**32 - 1),
@@ -227,8 +228,16 @@ def check_temperature(ent_coef: str) -> None:
     """Check a temperature; Stable-Baselines3 takes whatever begins with auto, and starts at 1.
 
     Raises:
-        ValueError: It is none, or an adapted one does not start above 0.
+        ValueError: It is none, or not in the range of `TEMPERATURES`.
     """
-    adapted = ent_coef.startswith("auto_")
-    if not ENT_COEF.fullmatch(ent_coef) or (adapted and float(ent_coef.removeprefix("auto_")) == 0):
-        raise ValueError(f"--learner.ent-coef is {ent_coef!r}; give a number, auto, or auto_ and a number above 0")
+    low, high = TEMPERATURES
+    if ENT_COEF.fullmatch(ent_coef):
+        if ent_coef == "auto":
+            return
+        least = low if ent_coef.startswith("auto_") else 0
+        if least <= float(ent_coef.removeprefix("auto_")) <= high:
+            return
+    raise ValueError(
+        f"--learner.ent-coef is {ent_coef!r:.80}; give a number, auto, or auto_ and a number; the largest is {high:g}, "
+        f"the smallest after auto_ {low:g}"
+    )
