@@ -51,3 +51,28 @@ def test_a_reader_may_stop_early(module):
         process.stdout.close()
         said = process.stderr.read()
     assert said == "" and process.returncode == 141
+
+
+@pytest.mark.parametrize(
+    "command, closed, code",
+    [
+        ("perception.visualize --help", ">&-", 0),
+        ("agents.benchmark --help", "<&- >&-", 0),
+        ("agents.evaluate nowhere", "2>&-", 2),
+        ("agents.train --resume nowhere", ">&- 2>&-", 2),
+        ("envs.record --out a.hdf5", "<&- >&- 2>&-", 0),
+    ],
+)
+def test_standard_streams_may_be_closed(command, closed, code, tmp_path):
+    """As in services; what is printed must not land in a file that got a stream's number."""
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$0" -m {command} {closed}', sys.executable],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == code and done.stdout + done.stderr == "", done
+    for path in tmp_path.iterdir():
+        assert load_demonstrations(path)
