@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import imageio
 import torch
 import tyro
 
@@ -16,8 +15,8 @@ from agents.build import make_env
 from agents.config import TrainConfig
 from agents.evaluation import evaluate
 from envs.errors import one_line_errors
+from perception.video import SUFFIXES, open_video
 
-VIDEOS: dict[str, dict[str, Any]] = {".mp4": {"fps": 20}, ".gif": {"duration": 50, "loop": 0}}  # real time
 EVALUATE_SEED = 3_000_000  # fresh starts: neither those of training, of its evaluations nor of its result
 
 
@@ -74,19 +73,15 @@ def check(config: EvaluateConfig) -> None:
         if getattr(config, name) < least:
             flag = name.replace("_", "-")
             raise ValueError(f"--{flag} is {getattr(config, name)}; it must be at least {least}")
-    if config.video is not None and config.video.suffix not in VIDEOS:
-        raise ValueError(f"--video {config.video}: unknown kind of file; give one that ends in {' or '.join(VIDEOS)}")
+    if config.video is not None and config.video.suffix not in SUFFIXES:
+        raise ValueError(f"--video {config.video}: unknown kind of file; give one that ends in {' or '.join(SUFFIXES)}")
 
 
 def film(policy: Any, trained: TrainConfig, path: Path, episodes: int, seed: int) -> None:
     """Write the first episodes of an evaluation as a video."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    writer: Any
-    with (
-        contextlib.closing(make_env(trained, render_mode="rgb_array")) as env,
-        imageio.get_writer(path, **VIDEOS[path.suffix]) as writer,
-    ):
-        evaluate(policy, env, episodes, seed, on_frame=writer.append_data)
+    with open_video(path) as append, contextlib.closing(make_env(trained, render_mode="rgb_array")) as env:
+        evaluate(policy, env, episodes, seed, on_frame=append)
 
 
 if __name__ == "__main__":

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import imageio.v2 as imageio
 import numpy as np
 from jaxtyping import Float, UInt8
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from perception.video import open_video
 from perception.visualize.panel import POINTS_STYLE
 
 COLORS = {"Φ": "#ff2fa0", "V_d": "#3b528b", "Ṽ_g": "#5ec962"}
@@ -62,13 +62,11 @@ class Film:
         return np.asarray(self._canvas.buffer_rgba())[..., :3].copy()
 
 
-def write_film(path: Path, frames: Iterable[UInt8[np.ndarray, "rows columns 3"]], fps: int = 20) -> None:
-    """Write frames to a file; ``.mp4`` is H.264 that any player shows, ``.gif`` needs no encoder."""
-    settings: dict[str, Any] = {"fps": fps} if path.suffix == ".mp4" else {"duration": 1000 / fps, "loop": 0}
-    writer: Any
-    with imageio.get_writer(path, **settings) as writer:
+def write_film(path: Path, frames: Iterable[UInt8[np.ndarray, "rows columns 3"]]) -> None:
+    """Write frames to a file, .mp4 or .gif."""
+    with open_video(path) as append:
         for frame in frames:
-            writer.append_data(frame)
+            append(frame)
 
 
 def film_suffix() -> str:

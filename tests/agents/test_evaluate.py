@@ -122,12 +122,14 @@ def test_an_animated_image_plays_in_real_time(tmp_path, monkeypatch):
         (["--video", "pushes.txt"], "--video pushes.txt: unknown kind of file; give one that ends in .mp4 or .gif"),
         (["--video", "a.mp4", "--video-episodes", "0"], "--video-episodes is 0"),
         (["--video", "/dev/null/a.mp4"], "/dev/null"),
+        (["--video", "/proc/a.mp4"], "/proc/a.mp4"),  # a place that takes no files, also of root
+        (["--video", "/proc/a.gif"], "/proc/a.gif"),
     ],
 )
-def test_bad_input_is_one_line(arguments, message, capsys):
+def test_bad_input_is_one_line(arguments, message, capfd):
     with pytest.raises(SystemExit) as stop:
         main([str(shipped("state")), "--json", *arguments])
-    captured = capsys.readouterr()
+    captured = capfd.readouterr()
     assert stop.value.code == 2 and captured.out == ""
     assert message in captured.err and captured.err.count("\n") == 1
 

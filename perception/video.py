@@ -1,0 +1,86 @@
+"""Videos that are whole or not there."""
+
+import contextlib
+import io
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import imageio.v2 as imageio
+import numpy as np
+from jaxtyping import UInt8
+
+FPS = 20  # real time
+SUFFIXES = (".mp4", ".gif")
+
+
+@contextlib.contextmanager
+def open_video(path: Path) -> Iterator[Callable[[UInt8[np.ndarray, "rows columns 3"]], None]]:
+    """Give a function that appends a frame; the file is in the place of `path` when the context is left.
+
+    ``.mp4`` is H.264 that any player shows, ``.gif`` needs no encoder. A symbolic link is replaced, not followed.
+
+    Raises:
+        OSError: The file cannot be written, said before the first frame where it is known then; names it.
+    """
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a directory; name a file")
+    partial = path.with_name(f".{path.stem}.{os.getpid()}.partial{path.suffix}")
+    try:
+        with _naming(path):
+            partial.touch()
+        with _open_gif(partial, path) if path.suffix == ".gif" else _open_mp4(partial, path) as append:
+            yield append
+        with _naming(path):
+            partial.replace(path)
+    finally:
+        with contextlib.suppress(OSError):  # the error that stopped the writing says more
+            partial.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _open_gif(partial: Path, path: Path) -> Iterator[Callable[[Any], None]]:
+    content = io.BytesIO()  # imageio reports a file that fails at its end three times
+    writer: Any
+    with imageio.get_writer(content, format=".gif", duration=1000 / FPS, loop=0) as writer:
+        yield writer.append_data
+    with _naming(path):
+        partial.write_bytes(content.getvalue())
+
+
+@contextlib.contextmanager
+def _open_mp4(partial: Path, path: Path) -> Iterator[Callable[[Any], None]]:
+    writer: Any
+    count = 0
+
+    def append(frame: UInt8[np.ndarray, "rows columns 3"]) -> None:
+        nonlocal count
+        try:
+            writer.append_data(frame)
+        except OSError as error:
+            raise failed from error
+        count += 1
+
+    failed = OSError(f"{path}: the encoder could not write the video; is the disk full?")
+    with imageio.get_writer(partial, fps=FPS, ffmpeg_log_level="quiet") as writer:
+        yield append
+    if _count_frames(partial) != count:  # imageio does not look how the encoder ended
+        raise failed
+
+
+def _count_frames(path: Path) -> int:
+    import imageio_ffmpeg  # here, as imageio does: a GIF needs none
+
+    try:
+        return imageio_ffmpeg.count_frames_and_secs(path)[0]
+    except RuntimeError:  # it holds none
+        return 0
+
+
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
