@@ -5,6 +5,7 @@ transition is stored and learned from. In `on_step` they would miss a part.
 """
 
 import math
+import os
 import signal
 import sys
 import time
@@ -120,12 +121,20 @@ class Checkpoint(BaseCallback):
         super().__init__()
         self.directory, self.every, self.beside = directory, every, beside or {}
         self.interrupted = False
+        self.terminals: list[int] = []  # standard streams that go to one
         self.done_at = -1
 
     @contextmanager
     def holding_signals(self) -> Iterator[None]:
-        """Let Ctrl-C and SIGTERM save, then raise KeyboardInterrupt at the next chance."""
-        handlers = {number: signal.signal(number, self._interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+        """Let Ctrl-C, SIGTERM and a closed terminal save, then raise KeyboardInterrupt at the next chance.
+
+        A SIGHUP that is ignored, as `nohup` has it, stays so.
+        """
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            numbers.append(signal.SIGHUP)
+        self.terminals = [descriptor for descriptor in (1, 2) if os.isatty(descriptor)]
+        handlers = {number: signal.signal(number, self._interrupt) for number in numbers}
         try:
             yield
         finally:
@@ -141,8 +150,11 @@ class Checkpoint(BaseCallback):
             save_checkpoint(self.model, self.directory, run)  # type: ignore[arg-type]
             self.done_at = self.num_timesteps
 
-    def _interrupt(self, *_: Any) -> None:
+    def _interrupt(self, number: int, _: Any) -> None:
         self.interrupted = True
+        if number == signal.SIGHUP:  # a write to a terminal that is gone would end the training before it is saved
+            for descriptor in self.terminals:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
 
     def _on_training_start(self) -> None:
         self.done_at = self.num_timesteps

@@ -1,6 +1,8 @@
 """The prior: a short real pre-training, and what its calibration measures."""
 
 import dataclasses
+import os
+import signal
 
 import numpy as np
 import pytest
@@ -47,6 +49,20 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert resumed.num_timesteps == 300
     assert "step-000000300 is damaged" in printed and "at step 150" in printed
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_saves_between_two_steps(number, tmp_path, monkeypatch, capsys):
+    def stopped(*settings):
+        os.kill(os.getpid(), number)
+        return sample(*settings)
+
+    sample = HindsightReplayBuffer.sample
+    monkeypatch.setattr(HindsightReplayBuffer, "sample", stopped)
+    with pytest.raises(SystemExit) as stop:
+        learn(short(tmp_path / "one.pt"))
+    assert stop.value.code == 130 and "stopped at step 101; continue" in capsys.readouterr().out
+    assert (tmp_path / "one.partial" / "step-000000101").is_dir()
 
 
 def test_nothing_to_resume_is_said(tmp_path):
@@ -101,8 +117,9 @@ def test_files_beside_an_estimator_keep_its_whole_name(tmp_path):
     assert names == ["a.json", "a-0.1.json", "a-0.2.json"]
 
 
-def test_a_temperature_that_is_none_is_refused(tmp_path):
-    config = PretrainConfig(out=tmp_path / "a.pt", learner=GoalLearnerConfig(ent_coef="auto0.02"))
-    with pytest.raises(ValueError, match=r"--learner\.ent-coef is 'auto0\.02'"):
+@pytest.mark.parametrize("value", ["auto0.02", "1e999", "auto_1e999"])
+def test_a_temperature_that_is_none_is_refused(tmp_path, value):
+    config = PretrainConfig(out=tmp_path / "a.pt", learner=GoalLearnerConfig(ent_coef=value))
+    with pytest.raises(ValueError, match=f"--learner.ent-coef is '{value}'"):
         learn(config)
     assert not list(tmp_path.iterdir())

@@ -8,6 +8,7 @@ import signal
 import pytest
 
 from agents import runs
+from agents.callbacks import Checkpoint
 from agents.config import EvaluationConfig
 from agents.events import PATTERN, read_events
 from agents.files import read_tensors
@@ -89,13 +90,43 @@ def test_a_run_that_crashed_before_its_first_checkpoint_begins_anew(runs_of_stat
     assert_same_end(runs_of_states / "whole", crashed)
 
 
-def test_sigterm_saves_between_two_steps(ninety, crash, runs_of_states, tmp_path, capsys):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_saves_between_two_steps(number, ninety, crash, runs_of_states, tmp_path, capsys):
     parts = ninety(tmp_path / "parts")
-    crash(parts, 70, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    crash(parts, 70, lambda: os.kill(os.getpid(), number))
     assert f"stopped at step 70; continue it with --resume {parts.out}" in capsys.readouterr().out
     assert (parts.out / "checkpoints/step-000000070").is_dir()
     resume(parts.out)
     assert_same_end(runs_of_states / "whole", parts.out)
+
+
+def test_a_hangup_that_is_ignored_stays_so(tmp_path):
+    """As `nohup` starts a process."""
+    checkpoint, before = Checkpoint(tmp_path, 10), signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with checkpoint.holding_signals():
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert not checkpoint.interrupted and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_a_terminal_that_is_gone_does_not_keep_a_run_from_saving(tmp_path):
+    try:
+        reader, writer = os.openpty()
+    except OSError as error:
+        pytest.skip(f"no pseudo-terminal: {error}")
+    before = os.dup(2)
+    os.dup2(writer, 2)
+    os.close(writer)
+    try:
+        with pytest.raises(KeyboardInterrupt), Checkpoint(tmp_path, 10).holding_signals():
+            os.close(reader)
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert os.write(2, b"success 10%") > 0, "as the bar does before the step ends"
+    finally:
+        os.dup2(before, 2)
+        os.close(before)
 
 
 def test_a_finished_run_takes_more_steps(runs_of_states, ninety, tmp_path):
