@@ -223,12 +223,26 @@ def _make_context() -> Any:
 
 
 def _explain(error: Exception) -> str:
-    """Name the library that is missing and the variable that chooses another, in one line."""
+    """Name what is missing, or the variable that rules it out, and what to do about it, in one line."""
     backend = _backend()
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-    library = LIBRARIES.get(backend, "an OpenGL library")
     others = " or ".join(name for name in ("egl", "osmesa") if name != backend)
-    return (
-        f"drawing by OpenGL needs {library}; it fails with MUJOCO_GL={backend} ({reason}): "
-        f"install it, or set MUJOCO_GL to {others}"
-    )
+    platform, device = (os.environ.get(name) for name in ("PYOPENGL_PLATFORM", "MUJOCO_EGL_DEVICE_ID"))
+    needs, remedy = LIBRARIES.get(backend), f"install it, or set MUJOCO_GL to {others}"
+    if backend not in LIBRARIES:
+        needs, remedy = "a backend", f"set MUJOCO_GL to {others}"
+    elif platform and backend in ("egl", "osmesa") and platform.lower() != backend:
+        needs, remedy = f"PYOPENGL_PLATFORM unset, and it is {platform!r}", "unset it"
+    elif device is not None and backend == "egl" and (numbers := _egl_devices()):
+        needs = f"an EGL device ({numbers}), and MUJOCO_EGL_DEVICE_ID is {device!r}"
+        remedy = f"unset or change that, or set MUJOCO_GL to {others}"
+    return f"drawing by OpenGL needs {needs}; it fails with MUJOCO_GL={backend} ({reason}): {remedy}"
+
+
+def _egl_devices() -> str:
+    """Numbers of the EGL devices; empty where they cannot be asked for."""
+    try:
+        count = len(import_module("mujoco.egl").EGL.eglQueryDevicesEXT())
+    except Exception:  # each library fails in its own way
+        return ""
+    return ", ".join(map(str, range(count)))

@@ -55,13 +55,19 @@ class _Missing(ModuleType):
 
 @contextmanager
 def _own_choice_of_backend() -> Iterator[None]:
-    """Put MUJOCO_GL back, which is changed for an import: whoever draws later names what was chosen."""
-    chosen = os.environ.get("MUJOCO_GL")
+    """Put back what imports change or refuse of the choice of OpenGL: whoever draws later names what was chosen.
+
+    MuJoCo sets PYOPENGL_PLATFORM, robosuite sets MUJOCO_GL and asserts that CUDA_VISIBLE_DEVICES, which may hold names
+    in place of numbers, contains MUJOCO_EGL_DEVICE_ID.
+    """
+    chosen = {name: os.environ.get(name) for name in ("MUJOCO_GL", "MUJOCO_EGL_DEVICE_ID", "PYOPENGL_PLATFORM")}
+    os.environ.pop("MUJOCO_EGL_DEVICE_ID", None)
     try:
         yield
     finally:
-        os.environ.pop("MUJOCO_GL", None)
-        os.environ.update({} if chosen is None else {"MUJOCO_GL": chosen})
+        for name, value in chosen.items():
+            os.environ.pop(name, None)
+            os.environ.update({} if value is None else {name: value})
 
 
 def _import_mujoco() -> None:

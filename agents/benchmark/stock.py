@@ -1,5 +1,6 @@
 """The stock stack that the benchmark compares with: robosuite's environment and cameras, Open3D, SB3's SAC."""
 
+import os
 from typing import Any
 
 import gymnasium as gym
@@ -36,6 +37,8 @@ class StockPush(gym.Env[np.ndarray, np.ndarray]):
 
     def __init__(self, clouds: bool) -> None:
         self.clouds = clouds
+        # Without it robosuite looks for a number in CUDA_VISIBLE_DEVICES, which may be empty or hold names.
+        os.environ.setdefault("MUJOCO_EGL_DEVICE_ID", "0")
         cameras: dict[str, Any] = {
             "camera_names": CAMERA,
             "camera_heights": IMAGE_SIZE,

@@ -1,6 +1,7 @@
 """The benchmark compares the same work, and says in one line what is not here."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -36,6 +37,15 @@ def test_both_stacks_observe_the_same(obs):
             np.testing.assert_allclose(theirs.mean(axis=0), mine.mean(axis=0), atol=0.01)
     env.close()
     stock.close()
+
+
+@pytest.mark.parametrize("visible", ["", "GPU-8f6a2b"])
+def test_the_stock_cameras_draw_whatever_devices_cuda_may_see(visible):
+    code = "import envs; from agents.benchmark.stock import StockPush; print(StockPush(clouds=True).reset()[0].shape)"
+    environment = {k: v for k, v in os.environ.items() if k != "MUJOCO_EGL_DEVICE_ID"}
+    environment |= {"CUDA_VISIBLE_DEVICES": visible, "MUJOCO_GL": "egl"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout == "(20, 4)\n", done.stderr
 
 
 def test_both_pointnets_have_the_same_weights():

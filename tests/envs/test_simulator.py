@@ -104,6 +104,44 @@ def test_images_say_what_is_missing(bare, gl):
     assert library in done.stdout and f"MUJOCO_GL={gl or 'egl'} " in done.stdout
 
 
+OBSERVE = """
+import os
+import gymnasium, envs
+names = "MUJOCO_GL", "MUJOCO_EGL_DEVICE_ID", "PYOPENGL_PLATFORM"
+before = [os.environ.get(name) for name in names]
+for obs in ("state", "pointcloud"):
+    gymnasium.make("PushSlot-v0", obs=obs).reset(seed=0)
+assert before == [os.environ.get(name) for name in names]
+env = gymnasium.make("PushSlot-v0", render_mode="rgb_array")
+env.reset(seed=0)
+try:
+    print(env.render().shape)
+except ImportError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    "variables, said",
+    [
+        ({"CUDA_VISIBLE_DEVICES": "1", "MUJOCO_EGL_DEVICE_ID": "0"}, ["(480, 640, 3)"]),
+        ({"CUDA_VISIBLE_DEVICES": "GPU-8f6a2b", "MUJOCO_EGL_DEVICE_ID": "0"}, ["(480, 640, 3)"]),
+        (
+            {"CUDA_VISIBLE_DEVICES": "1", "MUJOCO_EGL_DEVICE_ID": "99"},
+            ["an EGL device (0", "MUJOCO_EGL_DEVICE_ID is '99'", "unset or change that"],
+        ),
+        ({"MUJOCO_EGL_DEVICE_ID": "GPU-8f6a2b"}, ["an EGL device (0", "MUJOCO_EGL_DEVICE_ID is 'GPU-8f6a2b'"]),
+        ({"PYOPENGL_PLATFORM": "glx"}, ["PYOPENGL_PLATFORM unset, and it is 'glx'", "): unset it"]),
+    ],
+)
+def test_what_a_dependency_refuses_of_the_choice_of_a_device_concerns_images_alone(variables, said):
+    environment = {k: v for k, v in os.environ.items() if k != "PYOPENGL_PLATFORM"} | {"MUJOCO_GL": "egl"} | variables
+    command = [sys.executable, "-c", OBSERVE]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    assert len(done.stdout.splitlines()) == 1 and all(words in done.stdout for words in said), done.stdout
+
+
 DRAW_ALONE = """
 import perception.{module}
 import mujoco, perception
