@@ -152,7 +152,7 @@ def revision() -> str:
     """Describe the source: `git describe` of a checkout, else "unknown"."""
     command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(command, capture_output=True, check=True).stdout.decode(errors="replace").strip()
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
 

@@ -17,7 +17,7 @@ import tyro
 from agents import runs
 from agents.config import METHODS, PRESETS, Observation, TrainConfig, run_name
 from agents.config_json import Settings
-from agents.files import write_bytes
+from agents.files import write_text
 from agents.plots import draw_curves
 from agents.runlog import PROGRESS, read_progress
 from envs.errors import one_line_errors
@@ -68,15 +68,16 @@ def main(arguments: list[str] | None = None) -> None:
     }
     _run_missing(config, steps, directories)
     results = {group: [runs.read_result(d) for d in found] for group, found in directories.items()}
-    config.out.mkdir(parents=True, exist_ok=True)
     report = _table(results) + _other_settings(config, directories)
-    write_bytes(config.out / "report.md", report.encode())
-    labelled = {" ".join(group): rows for group, rows in results.items()}
-    write_bytes(config.out / "results.json", (json.dumps(labelled, indent=2) + "\n").encode())
-    draw_curves(
-        {" ".join(g): [read_curve(d) for d in found] for g, found in directories.items()}, config.out / "curves.png"
-    )
-    print(report)
+    try:
+        config.out.mkdir(parents=True, exist_ok=True)
+        write_text(config.out / "report.md", report)
+        labelled = {" ".join(group): rows for group, rows in results.items()}
+        write_text(config.out / "results.json", json.dumps(labelled, indent=2) + "\n")
+        curves = {" ".join(group): [read_curve(d) for d in found] for group, found in directories.items()}
+        draw_curves(curves, config.out / "curves.png")
+    finally:  # where it cannot be written it can still be read
+        print(report)
     print(f"wrote {config.out}: curves.png, report.md, results.json")
 
 

@@ -33,6 +33,15 @@ def write_bytes(path: Path, content: bytes) -> None:
         _remove_if_possible(partial)
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write text as UTF-8 whatever the locale, whole or not at all; what UTF-8 cannot hold of file names is replaced.
+
+    Raises:
+        OSError: The file cannot be written; names it.
+    """
+    write_bytes(path, text.encode(errors="replace"))
+
+
 def write_tensors(path: Path, content: dict[str, Any]) -> None:
     """Write tensors and plain data, whole or not at all.
 

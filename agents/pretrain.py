@@ -19,7 +19,7 @@ from agents.checkpoint import list_checkpoints, load_checkpoint, newest_intact, 
 from agents.config import Observation, check_temperature
 from agents.evaluation import evaluate
 from agents.features import EncoderExtractor, Features, SharedEncoderPolicy
-from agents.files import write_bytes
+from agents.files import write_text
 from agents.finite import FiniteEnv, reporting
 from agents.hardware import resolve_device
 from agents.hindsight import HindsightReplayBuffer
@@ -185,7 +185,7 @@ def _prepare(config: PretrainConfig) -> Path | None:
         raise ValueError(f"{config.partial} has no intact checkpoint; put a copy back, or choose another --out")
     for damaged in damages:
         set_aside(damaged)
-    write_bytes(path, (json.dumps(settings, indent=2) + "\n").encode())
+    write_text(path, json.dumps(settings, indent=2) + "\n")
     return checkpoint
 
 
@@ -283,7 +283,7 @@ def main(arguments: list[str] | None = None) -> None:
     out = config.file
     estimator, report, calibration = pretrain(config)
     estimator.save(out)
-    write_bytes(config.beside(".json"), (json.dumps(report, indent=2) + "\n").encode())
+    write_text(config.beside(".json"), json.dumps(report, indent=2) + "\n")
     plot_calibration(calibration, config.beside(".png"))
     shutil.rmtree(config.partial)
     print(

@@ -15,7 +15,7 @@ from agents.checkpoint import AGENT, list_checkpoints, newest_intact
 from agents.config import TrainConfig
 from agents.config_json import read_config_file
 from agents.features import EncoderExtractor, SharedEncoderPolicy
-from agents.files import read_tensors, write_bytes
+from agents.files import read_tensors, write_text
 from agents.finite import check_weights
 from envs.files import read_regular
 from shaping.goals import make_goals
@@ -66,7 +66,7 @@ def read_result(directory: Path) -> dict[str, Any]:
 
 def write_result(directory: Path, result: dict[str, Any]) -> None:
     """Write `result.json`, and tell in `result` where the run is and what it holds."""
-    write_bytes(directory / RESULT, (json.dumps(result, indent=2) + "\n").encode())
+    write_text(directory / RESULT, json.dumps(result, indent=2) + "\n")
     files = sorted(path.name for path in directory.iterdir() if not path.name.startswith("."))
     result |= {"directory": str(directory), "files": files}
 

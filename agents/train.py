@@ -19,7 +19,7 @@ from agents.checkpoint import load_checkpoint, newest_intact, set_aside, step_of
 from agents.config import PRESETS, TrainConfig, check, run_name
 from agents.config_json import Settings, to_json
 from agents.evaluation import EVALUATION_SEED, evaluate
-from agents.files import remove_partial, write_bytes, write_tensors
+from agents.files import remove_partial, write_tensors, write_text
 from agents.finite import FiniteEnv, reporting
 from agents.lock import locked
 from agents.memory import check_memory, describe_memory, release_memory
@@ -56,7 +56,7 @@ def train(config: TrainConfig) -> dict[str, Any]:
         if not resumed:
             _refuse_existing(directory)
         beside = _continue(model, config, directory) if resumed else {}
-        write_bytes(directory / runs.CONFIG, to_json(config).encode())
+        write_text(directory / runs.CONFIG, to_json(config))
         try:
             with reporting(directory, env, model), closing(RunLogger(directory, model.num_timesteps)) as logger:
                 seconds = _learn(model, evaluation_env, config, directory, beside, logger)
@@ -144,7 +144,7 @@ def _learn(
     for name in (runs.RESULT, runs.POLICY):  # those of fewer steps
         (directory / name).unlink(missing_ok=True)
     (directory / runs.CHECKPOINTS).mkdir(exist_ok=True)
-    write_bytes(directory / "revision.txt", f"{revision()}\n".encode())
+    write_text(directory / "revision.txt", f"{revision()}\n")
     try:
         with checkpoint.holding_signals(), closing(progress):
             callbacks = CallbackList([evaluation, checkpoint, progress])

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -12,8 +13,8 @@ def one_line_errors(command: Callable[..., Any]) -> Callable[..., Any]:
     """Let a command end as shells expect.
 
     Errors that a user can mend are one line on standard error and exit status 2, Ctrl-C is status 130, and a reader
-    that has seen enough, as `head` has, status 141 without a word. What is
-    written to a closed standard stream is dropped.
+    that has seen enough, as `head` has, status 141 without a word. Characters that a terminal does not know are
+    replaced, and what is written to a closed standard stream is dropped.
     """
 
     @functools.wraps(command)
@@ -47,6 +48,8 @@ def _prepare_streams() -> None:
         if getattr(sys, name) is None:  # in this order each gets its own number, which no other file gets then
             setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115  (for the rest of the process)
             os.set_inheritable(getattr(sys, name).fileno(), True)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
 
 
 def _say(line: str) -> None:

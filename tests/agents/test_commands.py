@@ -2,6 +2,7 @@
 
 import functools
 import importlib
+import io
 import re
 import shlex
 from pathlib import Path
@@ -63,6 +64,21 @@ def test_help(module, parse, capsys):
     text = " ".join(re.sub(r"[│╭╮╰╯─]", " ", capsys.readouterr().out).split())
     missing = [unit for unit in UNITS[module] if unit not in text]
     assert not missing, f"python -m {module} --help does not mention {missing}"
+
+
+@pytest.mark.parametrize("module", UNITS)
+def test_help_is_whole_on_a_terminal_that_knows_ascii_alone(module, parse, monkeypatch):
+    texts = []
+    for encoding in ("utf-8", "ascii"):
+        stream = io.TextIOWrapper(io.BytesIO(), encoding)
+        monkeypatch.setattr("sys.stdout", stream)
+        with pytest.raises(SystemExit) as stop:
+            parse(module, ["--help"])
+        stream.flush()
+        assert stop.value.code == 0
+        lines = stream.buffer.getvalue().decode(encoding).encode("ascii", "replace").decode()
+        texts.append(re.findall(r"[a-z]+", lines))
+    assert texts[0] == texts[1]
 
 
 @pytest.mark.parametrize("module, arguments", commands())

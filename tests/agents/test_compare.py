@@ -3,8 +3,10 @@
 import csv
 import dataclasses
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,8 @@ from agents.compare import main
 from agents.config import PRESETS, LearnerConfig, TrainConfig
 from agents.config_json import to_json
 from agents.plots import quartiles
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_quartiles_are_those_of_the_seeds_at_every_step():
@@ -54,6 +58,35 @@ def test_finished_runs_are_reused(tmp_path, capsys):
     assert (tmp_path / "out" / "curves.png").stat().st_size > 1000
     printed = capsys.readouterr().out
     assert "running" not in printed and "other settings" not in printed
+
+
+def run_compare(tmp_path, *arguments, **variables):
+    finished_run(tmp_path / "runs" / "push-slot-1-state-buffer-seed0", 1.0)
+    command = [sys.executable, "-m", "agents.compare", "--obs", "state", "--method", "buffer", "--seeds", "1"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)} | variables
+    command += ["--runs", "runs", *arguments]
+    return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, timeout=300)
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}],
+    ids=["terminal", "locale"],
+)
+def test_a_report_is_printed_on_any_terminal_and_written_in_utf_8(tmp_path, variables):
+    done = run_compare(tmp_path, "--out", "größe", **variables)
+    assert done.returncode == 0 and done.stderr == b""
+    assert b"| 100.0 ? 0.0 |" in done.stdout
+    report = (tmp_path / "größe" / "report.md").read_bytes().decode("utf-8")
+    assert "| 100.0 ± 0.0 |" in report
+    assert done.stdout.startswith(report.encode("ascii", "replace"))
+
+
+def test_a_report_that_cannot_be_written_is_printed(tmp_path):
+    (tmp_path / "out" / "results.json").mkdir(parents=True)
+    done = run_compare(tmp_path, "--out", "out")
+    assert done.returncode == 2 and "| 100.0 ± 0.0 |".encode() in done.stdout
+    assert b"results.json" in done.stderr and done.stderr.count(b"\n") == 1
 
 
 def test_a_run_with_other_settings_is_named(tmp_path, capsys):
