@@ -14,6 +14,7 @@ from agents import runs
 from agents.build import make_agent, make_env
 from agents.checkpoint import list_checkpoints
 from agents.config import PRESETS
+from agents.config_json import to_json
 from agents.train import command, main, parse, train
 
 
@@ -94,6 +95,9 @@ def test_an_existing_run_is_not_overwritten(small):
     config = small()
     config.out.mkdir()
     (config.out / "notes.txt").write_text("mine")
+    with pytest.raises(FileExistsError, match=r"choose another --out; it cannot .*: .* has no config\.json"):
+        train(config)
+    (config.out / "config.json").write_text(to_json(config))
     with pytest.raises(FileExistsError, match="--resume"):
         train(config)
 
