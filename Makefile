@@ -15,12 +15,13 @@ export OMP_NUM_THREADS ?= 1
 export MUJOCO_GL ?= egl
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test lint format clean
+.PHONY: help setup train test quick lint format clean
 
 help:
 	@echo 'make setup    set up .venv and, where it may, system packages (the others do this by themselves)'
 	@echo 'make train    train an agent; options: ARGS="--seed 1 --steps 20000"'
 	@echo 'make test     check format, lint and types, then run the tests; options: TESTS=tests/shaping'
+	@echo 'make quick    the same without the slow tests; options: TESTS=tests/shaping'
 	@echo 'make lint     the checks alone'
 	@echo 'make format   format the code and mend what ruff can mend'
 	@echo 'make clean    remove .venv and caches'
@@ -42,7 +43,10 @@ lint: $(READY)
 
 TESTS ?=
 test: lint
-	$(BIN)/python -m pytest -n 2 $(TESTS)
+	$(BIN)/python -m pytest -n 2 $(MARKED) $(TESTS)
+
+quick: MARKED := -m "not slow"
+quick: test
 
 format: $(READY)
 	$(BIN)/ruff format

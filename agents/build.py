@@ -16,7 +16,7 @@ import envs  # noqa: F401 (registers the tasks)
 from agents.config import METHODS, TrainConfig
 from agents.features import EncoderExtractor, SharedEncoderPolicy
 from agents.guide import Guide
-from agents.hardware import resolve_device
+from agents.hardware import resolve_device, resolve_precision
 from agents.replay import ShapedReplayBuffer
 from agents.sac import SAC
 from envs.demonstrations import Trajectory, load_demonstrations, warn_if_longer
@@ -35,22 +35,25 @@ def make_env(config: TrainConfig, render_mode: str | None = None) -> gym.Env:
     return gym.make(ENVIRONMENTS[config.task], obs=config.obs, grids=config.grids, render_mode=render_mode)
 
 
-def encoder_name(config: TrainConfig) -> str:
-    """Name of the configured encoder.
+def encoder_name(config: Any) -> str:
+    """Name of the encoder that a training or a pre-training is configured with.
 
     Raises:
         ValueError: It is not registered; lists those that are.
     """
-    name = config.encoder or DEFAULT_ENCODERS[config.obs]
+    name = DEFAULT_ENCODERS[config.obs] if config.encoder is None else config.encoder
     if name not in available_encoders():
-        raise ValueError(f"unknown encoder {name!r}; registered encoders: {', '.join(available_encoders())}")
+        raise ValueError(
+            f"unknown encoder {name!r}; registered encoders: {', '.join(available_encoders())}; "
+            "choose one of them by --encoder, or register it"
+        )
     return name
 
 
 def stored_features(config: TrainConfig) -> int:
     """Number of features that the replay buffer holds of each observation: those of a pre-trained, frozen encoder."""
     encoder: Any = make_encoder(encoder_name(config), in_shape=make_goals(config.obs).observation_shape)
-    frozen = config.learner.encoder_training == "frozen" and _has_weights(config)
+    frozen = config.learner.encoder_training == "frozen" and _is_pretrained(config)
     return encoder.out_features if frozen else 0
 
 
@@ -63,6 +66,23 @@ def load_estimator(config: TrainConfig) -> ValueEstimator:
     """
     path = config.estimator or assets.path(f"estimators/push-plane-{config.obs}.pt")
     return ValueEstimator.load(path, observation=config.obs)
+
+
+def check_encoder(config: TrainConfig) -> None:
+    """Check that the estimator has the encoder that the policy's is to start from.
+
+    Raises:
+        FileNotFoundError: No such estimator.
+        ValueError: It has another encoder, or is none.
+    """
+    if not _is_pretrained(config):
+        return
+    made_with, name = load_estimator(config).config["encoder"], encoder_name(config)
+    if made_with != name:
+        raise ValueError(
+            f"--learner.encoder-training {config.learner.encoder_training}: the estimator was made with encoder "
+            f"{made_with!r}, not {name!r}; choose scratch, or an --estimator that agents.pretrain made with {name!r}"
+        )
 
 
 def load_trajectories(config: TrainConfig, env: gym.Env) -> list[Trajectory]:
@@ -82,7 +102,16 @@ def _demonstrations(config: TrainConfig) -> Path:
 
 
 def make_potential(config: TrainConfig, estimator: ValueEstimator, demonstrations: Sequence[np.ndarray]) -> Potential:
-    """Compose Φ of estimator and demonstrated observations."""
+    """Compose Φ of estimator and demonstrated observations.
+
+    Raises:
+        ValueError: The estimator's values are of another discount.
+    """
+    if config.learner.gamma != estimator.gamma:
+        raise ValueError(
+            f"--learner.gamma is {config.learner.gamma}, but the estimator counts steps by {estimator.gamma}; "
+            "give that, or an --estimator that was trained with another"
+        )
     return Potential(estimator, demonstrations, gamma=config.learner.gamma, **dataclasses.asdict(config.potential))
 
 
@@ -95,8 +124,10 @@ def make_agent(config: TrainConfig, env: gym.Env) -> SAC:
     """
     method, learner = METHODS[config.method], config.learner
     device = resolve_device(config.device)
+    resolve_precision(learner.precision, device, "--learner.precision")
     torch.set_num_threads(config.threads)
-    pretrained = learner.encoder_training != "scratch" and _has_weights(config)
+    check_encoder(config)
+    pretrained = _is_pretrained(config)
     estimator = load_estimator(config) if method.potential or pretrained else None
     trajectories = load_trajectories(config, env) if method.potential or method.buffer else []
     _refuse_failed(trajectories, config, env)
@@ -139,7 +170,7 @@ def make_agent(config: TrainConfig, env: gym.Env) -> SAC:
     model.policy.set_training_mode(False)  # features of demonstrations are stored before anything is learned
     buffer: Any = model.replay_buffer
     if pretrained and estimator is not None:
-        _start_encoder(model, estimator, config)
+        _start_encoder(model, estimator)
     if method.buffer:
         demonstrated = _demonstrated(config, model, trajectories, shaping)
         buffer.set_demonstrations(demonstrated, learner.demonstration_share)
@@ -175,20 +206,16 @@ def _refuse_failed(trajectories: list[Trajectory], config: TrainConfig, env: gym
             )
 
 
-def _has_weights(config: TrainConfig) -> bool:
-    """Whether there is anything to pre-train in the encoder."""
+def _is_pretrained(config: TrainConfig) -> bool:
+    """Whether the policy's encoder starts from the estimator's: not from scratch, and it has weights."""
+    if config.learner.encoder_training == "scratch":
+        return False
     encoder = make_encoder(encoder_name(config), in_shape=make_goals(config.obs).observation_shape)
     return any(True for _ in encoder.parameters())
 
 
-def _start_encoder(model: SAC, estimator: ValueEstimator, config: TrainConfig) -> None:
+def _start_encoder(model: SAC, estimator: ValueEstimator) -> None:
     """Start the policy's encoder from the estimator's; of a frozen one, store the features."""
-    made_with, name = estimator.config["encoder"], encoder_name(config)
-    if made_with != name:
-        raise ValueError(
-            f"the estimator was made with encoder {made_with!r}, not {name!r}; "
-            "choose another estimator, or --learner.encoder-training scratch"
-        )
     policy: Any = model.policy
     policy.load_encoder(estimator.encoder)
     if policy.frozen:

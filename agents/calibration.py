@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from scipy.stats import spearmanr
 
+from agents.progress import counted
 from shaping.success import succeeded
 from shaping.value import ValueEstimator
 
@@ -73,7 +74,7 @@ def calibrate(estimator: ValueEstimator, env: gym.Env, episodes: int, seed: int 
     """Run the goal policy for `episodes` episodes and pair each value with the steps that then remained."""
     env = gym.wrappers.RescaleAction(env, np.float32(-1.0), np.float32(1.0))  # in which the goal policy acts
     values, remaining, won = [], [], 0
-    for episode in range(episodes):
+    for episode in counted(range(episodes), "calibration", "episode"):
         observation, _ = env.reset(seed=seed + episode)
         along, terminated, truncated = [], False, False
         while not (terminated or truncated):

@@ -7,9 +7,8 @@ transition is stored and learned from. In `on_step` they would miss a part.
 import math
 import os
 import signal
-import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,14 +16,12 @@ from typing import Any, Protocol
 import gymnasium as gym
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
-from tqdm import tqdm
 
 from agents.checkpoint import save_checkpoint
 from agents.evaluation import Evaluation, evaluate
 from agents.files import write_tensors
+from agents.progress import Meter
 from agents.runs import BEST, policy_weights
-
-SECONDS_BETWEEN_LINES = 30
 
 
 class Stateful(Protocol):
@@ -174,13 +171,18 @@ class Checkpoint(BaseCallback):
 
 
 class Progress(BaseCallback):
-    """Show how far the training is, a bar on a terminal, plain lines elsewhere, and keep its clock."""
+    """Show how far the training is, and keep its clock.
 
-    def __init__(self, total: int, evaluation: Evaluate) -> None:
+    Args:
+        total: Environment steps at its end.
+        success_rate: The last evaluation's, None before the first.
+    """
+
+    def __init__(self, total: int, success_rate: Callable[[], float | None]) -> None:
         super().__init__()
-        self.total, self.evaluation = total, evaluation
-        self.bar: Any = None
-        self.before, self.start, self.first, self.shown_at = 0.0, time.monotonic(), 0, -1
+        self.total, self.success_rate = total, success_rate
+        self.meter: Meter | None = None
+        self.before, self.start = 0.0, time.monotonic()
 
     @property
     def seconds(self) -> float:
@@ -197,35 +199,26 @@ class Progress(BaseCallback):
 
     def close(self) -> None:
         """Show the last step."""
-        if self.bar is not None:
-            self.bar.close()
-        elif self.shown_at != self.num_timesteps > 0:
-            self._line()
+        if self.meter is not None:
+            self.meter.reach(self.num_timesteps, self._note())
+            self.meter.show(self._note())
+            self.meter.close()
 
     def _on_training_start(self) -> None:
-        self.first, self.first_seconds, self.shown = self.num_timesteps, self.seconds, time.monotonic()
         # Stable-Baselines3 logs its own clock
         self.model.start_time = time.time_ns() - int(self.seconds * 1e9)
         self.model._num_timesteps_at_start = 0
-        if sys.stderr.isatty():
-            self.bar = tqdm(total=self.total, initial=self.num_timesteps, unit="step")
+        if self.meter is None:
+            self.meter = Meter("", "step", self.total, self.num_timesteps, leave=True)
 
     def _on_step(self) -> bool:
-        if self.bar is not None:
-            self.bar.update(1)
-            if self.evaluation.success_rate is not None:
-                self.bar.set_description(f"success {self.evaluation.success_rate:.0%}", refresh=False)
-        elif time.monotonic() - self.shown > SECONDS_BETWEEN_LINES:
-            self._line()
+        if self.meter is not None:
+            self.meter.reach(self.num_timesteps, self._note())
         return True
 
-    def _line(self) -> None:
-        self.shown, self.shown_at = time.monotonic(), self.num_timesteps
-        rate = (self.num_timesteps - self.first) / (self.seconds - self.first_seconds)
-        left = (self.total - self.num_timesteps) / max(rate, 1e-9) / 60
-        last = self.evaluation.success_rate
-        success = "" if last is None else f", success {last:.0%}"
-        print(f"{self.num_timesteps}/{self.total} steps, {rate:.0f} steps/s, {left:.0f} min left{success}", flush=True)
+    def _note(self) -> str:
+        rate = self.success_rate()
+        return "" if rate is None else f"success {rate:.0%}"
 
 
 def score(result: Evaluation) -> tuple[float, float]:

@@ -20,9 +20,17 @@ from agents.config_json import Settings
 from agents.files import write_text
 from agents.plots import draw_curves
 from agents.runlog import PROGRESS, read_progress
+from agents.train import command
 from envs.errors import one_line_errors
+from envs.ranges import MANY, Range, check_ranges
 
+PICTURE = """
+Success rate over environment steps, median and quartiles over the seeds:
+
+![Success rate over environment steps](curves.png)
+"""
 SECONDS_BETWEEN_LOOKS = 0.2  # at the running trainings
+RANGES: dict[str, Range] = {"seeds": (1, 1000), "steps": (1, MANY), "parallel": (1, 1000)}
 Group = tuple[Observation, str]  # observation, method
 
 
@@ -54,30 +62,30 @@ class CompareConfig:
 def main(arguments: list[str] | None = None) -> None:
     """Entry point of ``python -m agents.compare``."""
     config = tyro.cli(CompareConfig, args=arguments, prog="python -m agents.compare")
-    steps = PRESETS[config.preset].steps if config.steps is None else config.steps
     unknown = [m for m in config.method if m not in METHODS]
     if unknown:
-        raise ValueError(f"unknown methods {', '.join(unknown)}; known methods: {', '.join(METHODS)}")
-    for name, value in (("seeds", config.seeds), ("steps", steps), ("parallel", config.parallel)):
-        if value < 1:
-            raise ValueError(f"--{name} is {value}; it must be at least 1")
+        raise ValueError(f"--method: unknown methods {', '.join(unknown)}; known methods: {', '.join(METHODS)}")
+    for name in ("obs", "method"):
+        if not getattr(config, name):
+            raise ValueError(f"--{name} is empty; name at least one")
+    check_ranges(config, RANGES)
     groups: list[Group] = list(itertools.product(config.obs, config.method))
     directories = {
         group: [config.runs / run_name(_training(config, group, seed)) for seed in range(config.seeds)]
         for group in groups
     }
-    _run_missing(config, steps, directories)
+    _run_missing(config, directories)
     results = {group: [runs.read_result(d) for d in found] for group, found in directories.items()}
-    report = _table(results) + _other_settings(config, directories)
+    table, others = _table(results), _other_settings(config, directories)
     try:
         config.out.mkdir(parents=True, exist_ok=True)
-        write_text(config.out / "report.md", report)
+        write_text(config.out / "report.md", table + PICTURE + others)
         labelled = {" ".join(group): rows for group, rows in results.items()}
         write_text(config.out / "results.json", json.dumps(labelled, indent=2) + "\n")
         curves = {" ".join(group): [read_curve(d) for d in found] for group, found in directories.items()}
         draw_curves(curves, config.out / "curves.png")
     finally:  # where it cannot be written it can still be read
-        print(report)
+        print(table + others)
     print(f"wrote {config.out}: curves.png, report.md, results.json")
 
 
@@ -93,20 +101,22 @@ def read_curve(directory: Path) -> tuple[np.ndarray, np.ndarray]:
 
 def _training(config: CompareConfig, group: Group, seed: int) -> TrainConfig:
     obs, method = group
-    return replace(PRESETS[config.preset], obs=obs, grids=config.grids, method=method, seed=seed)
+    preset = PRESETS[config.preset][obs]
+    steps = preset.steps if config.steps is None else config.steps
+    return replace(preset, grids=config.grids, method=method, seed=seed, steps=steps)
 
 
-def _run_missing(config: CompareConfig, steps: int, directories: dict[Group, list[Path]]) -> None:
+def _run_missing(config: CompareConfig, directories: dict[Group, list[Path]]) -> None:
     """Start or resume every run that is not finished, `parallel` at a time; one that fails does not stop the others.
 
     Raises:
         ValueError: Runs failed; names their directories, after the others are finished.
     """
     waiting = [
-        (directory, _command(config, steps, group, seed, directory))
+        (directory, _command(_training(config, group, seed), directory))
         for group, found in directories.items()
         for seed, directory in enumerate(found)
-        if not _is_finished(directory, steps)
+        if not _is_finished(directory, _training(config, group, seed).steps)
     ]
     running: list[tuple[Path, subprocess.Popen]] = []
     failed: list[str] = []
@@ -114,9 +124,9 @@ def _run_missing(config: CompareConfig, steps: int, directories: dict[Group, lis
     try:
         while waiting or running:
             while waiting and len(running) < config.parallel:
-                directory, command = waiting.pop(0)
-                print("running", shlex.join(command[1:]), flush=True)
-                running.append((directory, subprocess.Popen(command, env=environment)))
+                directory, words = waiting.pop(0)
+                print("running", shlex.join(words[1:]), flush=True)
+                running.append((directory, subprocess.Popen(words, env=environment)))
             time.sleep(SECONDS_BETWEEN_LOOKS)
             for directory, process in [entry for entry in running if entry[1].poll() is not None]:
                 running.remove((directory, process))
@@ -136,21 +146,11 @@ def _is_finished(directory: Path, steps: int) -> bool:
     return os.path.lexists(directory / runs.RESULT) and runs.read_config(directory).steps >= steps
 
 
-def _command(config: CompareConfig, steps: int, group: Group, seed: int, directory: Path) -> list[str]:
-    command = [sys.executable, "-m", "agents.train"]
+def _command(training: TrainConfig, directory: Path) -> list[str]:
     if os.path.lexists(directory / runs.CONFIG):
-        steps = max(steps, runs.read_config(directory).steps)
-        return [*command, "--resume", str(directory), "--steps", str(steps)]
-    obs, method = group
-    settings: dict[str, Any] = {
-        "obs": obs,
-        "method": method,
-        "grids": config.grids,
-        "seed": seed,
-        "steps": steps,
-    }
-    settings |= {"preset": config.preset, "out": directory}
-    return command + [str(word) for name, value in settings.items() for word in (f"--{name}", value)]
+        steps = max(training.steps, runs.read_config(directory).steps)
+        return [sys.executable, "-m", "agents.train", "--resume", str(directory), "--steps", str(steps)]
+    return [sys.executable, *shlex.split(command(training))[1:], "--out", str(directory)]
 
 
 def _other_settings(config: CompareConfig, directories: dict[Group, list[Path]]) -> str:

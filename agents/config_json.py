@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -18,8 +19,21 @@ def to_json(config: Any) -> str:
     return json.dumps(dataclasses.asdict(config), indent=2, default=os.fspath) + "\n"
 
 
-def read_config_file(path: Path) -> TrainConfig:
+def flat(config: Any) -> dict[str, Any]:
+    """Return the settings as plain data by name, those of parts as "part.name"."""
+    data = json.loads(to_json(config))
+    parts = {name: part for name, part in data.items() if isinstance(part, dict)}
+    settings = {name: value for name, value in data.items() if name not in parts}
+    return settings | {f"{part}.{name}": value for part in parts for name, value in parts[part].items()}
+
+
+def read_config_file(path: Path, kind: Any = TrainConfig, check: Callable[[Any], None] = check) -> Any:
     """Read a configuration that `to_json` wrote; settings that it lacks have their defaults.
+
+    Args:
+        path: Its file.
+        kind: Its dataclass.
+        check: Raises ValueError for what the annotations allow and a training does not.
 
     Raises:
         FileNotFoundError: No such file.
@@ -30,7 +44,7 @@ def read_config_file(path: Path) -> TrainConfig:
     try:
         if len(content) > LARGEST:
             raise ValueError(f"a configuration of more than {LARGEST} bytes")
-        config = _read(TrainConfig, json.loads(content), "")
+        config = _read(kind, json.loads(content), "")
         check(config)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: {error}") from error
@@ -41,12 +55,8 @@ class Settings:
     """What a run was configured with, for its checkpoints: `config.json` can be edited, a training cannot."""
 
     def __init__(self, config: TrainConfig) -> None:
-        data = json.loads(to_json(config))
-        for name in ("steps", "out", "resume"):  # these may change
-            del data[name]
-        parts = {name: part for name, part in data.items() if isinstance(part, dict)}
-        self.settings = {name: value for name, value in data.items() if name not in parts}
-        self.settings |= {f"{part}.{name}": value for part in parts for name, value in parts[part].items()}
+        may_change = ("steps", "out", "resume")
+        self.settings = {name: value for name, value in flat(config).items() if name not in may_change}
 
     def get_state(self) -> dict[str, Any]:
         """Return the settings by name."""

@@ -15,8 +15,10 @@ from agents.build import make_env
 from agents.config import TrainConfig
 from agents.evaluation import evaluate
 from envs.errors import one_line_errors
+from envs.ranges import SEED, Range, check_ranges
 from perception.video import SUFFIXES, open_video
 
+RANGES: dict[str, Range] = {"episodes": (1, 10**6), "video_episodes": (1, 10**6), "seed": SEED}
 EVALUATE_SEED = 3_000_000  # fresh starts: neither those of training, of its evaluations nor of its result
 
 
@@ -69,10 +71,7 @@ def check(config: EvaluateConfig) -> None:
     Raises:
         ValueError: A number out of range, or an unknown kind of video.
     """
-    for name, least in (("episodes", 1), ("video_episodes", 1), ("seed", 0)):
-        if getattr(config, name) < least:
-            flag = name.replace("_", "-")
-            raise ValueError(f"--{flag} is {getattr(config, name)}; it must be at least {least}")
+    check_ranges(config, RANGES)
     if config.video is not None and config.video.suffix not in SUFFIXES:
         raise ValueError(f"--video {config.video}: unknown kind of file; give one that ends in {' or '.join(SUFFIXES)}")
 

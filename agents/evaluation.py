@@ -9,6 +9,7 @@ import gymnasium as gym
 import numpy as np
 
 from agents.captions import captioned
+from agents.progress import counted
 from shaping.success import IS_SUCCESS, Success, succeeded
 
 EVALUATION_SEED = 1_000_000  # starts of evaluations differ from those of trainings with small seeds
@@ -87,7 +88,7 @@ def evaluate(
         if on_frame is not None:
             on_frame(captioned(env.render(), f"episode {len(steps) + 1}, step {count}{outcome}"))
 
-    for episode in range(episodes):
+    for episode in counted(range(episodes), "evaluation", "episode"):
         observation, _ = env.reset(seed=seed + episode)
         done, count = False, 0
         while not done:

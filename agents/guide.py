@@ -55,5 +55,5 @@ class Guide:
             return np.zeros((len(observations), self.estimator.action_dim), np.float32), guided
         aimed, valid = self.potential.goal(observations)
         actions = self.estimator.act(torch.from_numpy(aimed)).numpy()
-        noisy = actions + self.rng.normal(0.0, self.noise, actions.shape)
+        noisy = actions + self.noise * self.rng.standard_normal(actions.shape)
         return noisy.clip(-1.0, 1.0).astype(np.float32), guided & valid

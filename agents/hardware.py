@@ -26,14 +26,14 @@ def available_precisions(device: torch.device) -> list[str]:
     return ["float32", "bfloat16"] if bfloat16 else ["float32"]
 
 
-def resolve_precision(precision: str, device: torch.device) -> torch.dtype:
+def resolve_precision(precision: str, device: torch.device, name: str = "precision") -> torch.dtype:
     """Return the named format; "auto" is bfloat16 where the device multiplies in it, else float32.
 
     Raises:
-        ValueError: The device has no such format; lists those that it has.
+        ValueError: The device has no such format; lists those that it has, after `name`.
     """
     available = available_precisions(device)
-    name = available[-1] if precision == "auto" else precision
-    if name not in available:
-        raise ValueError(f"precision {precision!r}: this {device.type} offers {', '.join(available)}; or choose auto")
-    return getattr(torch, name)
+    chosen = available[-1] if precision == "auto" else precision
+    if chosen not in available:
+        raise ValueError(f"{name} {precision!r}: this {device.type} offers {', '.join(available)}; or choose auto")
+    return getattr(torch, chosen)

@@ -6,6 +6,7 @@ import math
 import sys
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
@@ -15,6 +16,7 @@ from agents.config import TrainConfig
 ACTION_NUMBERS = 2
 # What the first updates of batch 512 add to a process whose environments and agent are made, as measured [bytes].
 LEARNING = {"state": 20e6, "pointcloud": 60e6}
+HINDSIGHT = 10 * 8  # of a transition in a `HindsightReplayBuffer`: two goals of 4 numbers and two counts [bytes]
 
 
 def transition_bytes(observation_shape: tuple[int, ...], features_dim: int = 0) -> int:
@@ -83,25 +85,43 @@ def release_memory() -> None:
 
 
 def check_memory(config: TrainConfig, observation_shape: tuple[int, ...], features_dim: int = 0) -> None:
-    """Check that the machine has the memory of the replay buffer, and of the networks.
+    """Check that the machine has the memory of networks, updates and replay buffer.
 
     Raises:
         ValueError: It does not; names the setting to lower.
     """
-    buffer, available = buffer_bytes(config, observation_shape, features_dim), available_memory()
-    networks = network_bytes(config)
-    if networks > available:
-        raise ValueError(
-            f"networks with layers of {', '.join(map(str, config.learner.net_arch))} need {networks / 1e9:.2f} GB, and "
-            f"{available / 1e9:.2f} GB are free; lower --learner.net-arch"
-        )
-    if buffer > available:
-        transitions = min(config.learner.buffer_size, config.steps)
-        fitting = available // transition_bytes(observation_shape, features_dim)
-        raise ValueError(
-            f"a replay buffer of {transitions} transitions needs {buffer / 1e9:.2f} GB, "
-            f"and {available / 1e9:.2f} GB are free; lower --learner.buffer-size to at most {fitting}"
-        )
+    learner = config.learner
+    networks, layers = network_bytes(config), ", ".join(map(str, learner.net_arch))
+    _check(f"learning with layers of {layers}", networks, "--learner.net-arch")
+    _check_update(config)
+    transitions, each = min(learner.buffer_size, config.steps), transition_bytes(observation_shape, features_dim)
+    _check_buffer(transitions, each, "--learner.buffer-size")
+
+
+def check_pretraining_memory(config: Any, observation_shape: tuple[int, ...]) -> None:
+    """Check that the machine has the memory of a pre-training, whose `HindsightReplayBuffer` holds every step.
+
+    Raises:
+        ValueError: It does not; names the setting to lower.
+    """
+    _check_update(config)
+    _check_buffer(config.steps, transition_bytes(observation_shape) + HINDSIGHT, "--steps")
+
+
+def _check_update(config: Any) -> None:
+    size = config.learner.batch_size
+    _check(f"an update with {size} transitions", int(LEARNING[config.obs] * size / 512), "--learner.batch-size")
+
+
+def _check_buffer(transitions: int, each: int, flag: str) -> None:
+    fitting = f"{flag} to at most {available_memory() // each}"
+    _check(f"a replay buffer of {transitions} transitions", transitions * each, fitting)
+
+
+def _check(what: str, needed: int, flag: str) -> None:
+    available = available_memory()
+    if needed > available:
+        raise ValueError(f"{what} needs {needed / 1e9:.2f} GB, and {available / 1e9:.2f} GB are free; lower {flag}")
 
 
 def describe_memory(config: TrainConfig, observation_shape: tuple[int, ...], features_dim: int = 0) -> str:

@@ -1,22 +1,27 @@
 """Fit Ṽ_g in the obstacle-free plane: ``python -m agents.pretrain --obs state --out FILE``."""
 
 import json
+import shlex
 import shutil
-from dataclasses import asdict, dataclass, field
+import sys
+from contextlib import closing
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import torch
 import tyro
+from stable_baselines3.common.callbacks import CallbackList
 from stable_baselines3.common.monitor import Monitor
 
-import envs  # noqa: F401 (registers the tasks)
-from agents.build import DEFAULT_ENCODERS
+from agents.build import encoder_name
 from agents.calibration import Calibration, calibrate, plot_calibration
-from agents.callbacks import Checkpoint
-from agents.checkpoint import list_checkpoints, load_checkpoint, newest_intact, set_aside
-from agents.config import Observation, check_temperature
+from agents.callbacks import Checkpoint, Progress
+from agents.checkpoint import list_checkpoints, load_checkpoint, newest_intact, set_aside, step_of
+from agents.command_line import refuse_changes, value_of
+from agents.config import check_settings
+from agents.config_json import to_json
 from agents.evaluation import evaluate
 from agents.features import EncoderExtractor, Features, SharedEncoderPolicy
 from agents.files import write_text
@@ -24,91 +29,14 @@ from agents.finite import FiniteEnv, reporting
 from agents.hardware import resolve_device
 from agents.hindsight import HindsightReplayBuffer
 from agents.lock import locked
+from agents.memory import check_pretraining_memory
+from agents.pretrain_config import CONFIG, PretrainConfig, stored_config
+from agents.progress import counted, say
+from agents.ranges import PRETRAIN
 from agents.sac import SAC
 from envs.errors import one_line_errors
-from envs.files import read_regular
 from shaping.goals import make_goals
 from shaping.value import ValueEstimator
-
-
-@dataclass(frozen=True)
-class GoalLearnerConfig:
-    """SAC with hindsight goals; the values that made Ṽ_g count steps."""
-
-    learning_rate: float = 3e-4
-    """Of Adam, for actor, critics and temperature."""
-    batch_size: int = 256
-    """Transitions per update."""
-    gradient_steps: int = 1
-    """Updates per environment step."""
-    learning_starts: int = 1000
-    """Environment steps before the first update."""
-    gamma: float = 0.99
-    """Discount per environment step."""
-    ent_coef: str = "auto_0.02"
-    """Temperature; "auto_X" adapts it from X."""
-    relabelled: float = 0.8
-    """Share of hindsight goals."""
-    nearby: float | None = None
-    """Share of these that lie around the puck, not in its future; default: 0 for states, 1 for clouds."""
-    nearby_steps: int = 20_000
-    """Environment steps over which that share rises from 0."""
-    goal_speed: float = 0.05
-    """Largest goal velocity per axis, of the task's and of hindsight goals [m/s]; clouds show none: 0."""
-    success_speed: float = 0.1
-    """Largest speed relative to the goal that counts as reached [m/s]."""
-    value_steps: int = 5000
-    """Regression steps of the value head on the critics, after learning."""
-
-
-@dataclass(frozen=True)
-class PretrainConfig:
-    """Learn the prior: a goal policy in the plane and its value Ṽ_g(s; g) = γ^steps."""
-
-    obs: Observation = "state"
-    """Observation of the prior."""
-    encoder: str | None = None
-    """Registered encoder; default: "state" for states, "pointnet" for clouds."""
-    steps: int = 50_000
-    """Environment steps."""
-    out: Path | None = None
-    """Estimator file; default: estimators/push-plane-OBS.pt. Checkpoints lie beside it, in FILE.partial, meanwhile."""
-    resume: bool = False
-    """Continue from the last checkpoint; of the configuration only --steps may change."""
-    seed: int = 0
-    """Of weights, exploration and starts."""
-    device: str = "auto"
-    """cpu, cuda or auto: CUDA where there is one."""
-    episodes: int = 200
-    """Fresh episodes of the final report."""
-    evaluate_every: int = 5_000
-    """Environment steps between progress reports, with a checkpoint each."""
-    learner: GoalLearnerConfig = field(default_factory=GoalLearnerConfig)
-
-    @property
-    def file(self) -> Path:
-        """Estimator file."""
-        return self.out or Path("estimators") / f"push-plane-{self.obs}.pt"
-
-    @property
-    def partial(self) -> Path:
-        """Directory of the checkpoints."""
-        return self.beside(".partial")
-
-    def beside(self, suffix: str) -> Path:
-        """What belongs to the estimator file, by its suffix."""
-        return self.file.with_name(self.file.name.removesuffix(".pt") + suffix)
-
-    @property
-    def goal_speed(self) -> float:
-        """Largest goal velocity per axis [m/s]; 0 for clouds, which show no velocity."""
-        return self.learner.goal_speed if self.obs == "state" else 0.0
-
-    @property
-    def nearby(self) -> float:
-        """Share of hindsight goals around the puck; 1 for clouds, for which the future would give velocity away."""
-        default = 0.0 if self.obs == "state" else 1.0
-        return default if self.learner.nearby is None else self.learner.nearby
 
 
 def pretrain(config: PretrainConfig) -> tuple[ValueEstimator, dict[str, Any], Calibration]:
@@ -129,17 +57,25 @@ def learn(config: PretrainConfig) -> SAC:
     Raises:
         FileExistsError: There is an estimator; or there are checkpoints, and `resume` is not set.
         FileNotFoundError: There are none, and it is.
-        ValueError: They were made with another configuration, or all are damaged; another process makes them; or a
-            number is not finite.
+        ValueError: They are damaged, of another configuration or process, or of more steps; a number is out of range,
+            or not finite.
     """
     resolve_device(config.device)
     torch.set_num_threads(1)
     _refuse(config)
     env, evaluation_env = FiniteEnv(make_plane(config), "training"), FiniteEnv(make_plane(config), "evaluation")
     model = make_goal_learner(config, env)
-    callback = Checkpoint(config.partial, config.evaluate_every)
+    reports: list[float] = []
+    checkpoints = Checkpoint(config.partial, config.evaluate_every)
+    progress = Progress(config.steps, lambda: reports[-1] if reports else None)
+    callback = CallbackList([checkpoints, progress])
     try:
-        with locked(config.partial), reporting(config.partial, env, model), callback.holding_signals():
+        with (
+            locked(config.partial),
+            reporting(config.partial, env, model),
+            checkpoints.holding_signals(),
+            closing(progress),
+        ):
             checkpoint = _prepare(config)
             if checkpoint is not None:
                 load_checkpoint(model, checkpoint)
@@ -147,10 +83,10 @@ def learn(config: PretrainConfig) -> SAC:
             while model.num_timesteps < config.steps:
                 steps = config.evaluate_every - model.num_timesteps % config.evaluate_every
                 model.learn(min(steps, config.steps - model.num_timesteps), callback, reset_num_timesteps=False)
-                rate = evaluate(model, evaluation_env, 50).success_rate
-                print(f"{model.num_timesteps}/{config.steps} steps, goal policy succeeds in {rate:.0%}", flush=True)
+                reports.append(evaluate(model, evaluation_env, 50).success_rate)
+                say(f"{model.num_timesteps}/{config.steps} steps, goal policy succeeds in {reports[-1]:.0%}")
     except KeyboardInterrupt:
-        print(f"stopped at step {model.num_timesteps}; continue with the same command and --resume")
+        print(f"stopped at step {model.num_timesteps}; continue with --resume {shlex.quote(str(config.partial))}")
         raise SystemExit(130) from None
     return model
 
@@ -161,39 +97,35 @@ def _settings(config: PretrainConfig) -> dict[str, Any]:
 
 
 def _refuse(config: PretrainConfig) -> None:
-    """Raise where there is something that must not be overwritten, nothing to resume, or no temperature."""
-    check_temperature(config.learner.ent_coef)
+    """Raise where there is something that must not be overwritten, nothing to resume, or a setting out of range."""
+    check_settings(config, PRETRAIN)
+    check_pretraining_memory(config, make_goals(config.obs).observation_shape)
     present = bool(list_checkpoints(config.partial))
     if config.file.exists():
         raise FileExistsError(f"{config.file} exists; move it away, or choose another --out")
-    if config.resume and not present:
-        raise FileNotFoundError(f"{config.partial} has no checkpoint to resume from")
-    if present and not config.resume:
-        raise FileExistsError(f"{config.partial} holds checkpoints; continue with --resume, or move them away")
+    if config.resume is not None:
+        if not present:
+            raise FileNotFoundError(f"{config.partial} has no checkpoint to resume from")
+        refuse_changes(config, stored_config(config.resume), config.resume)
+    elif present:
+        again = f"--resume {shlex.quote(str(config.partial))}"
+        raise FileExistsError(f"{config.partial} holds checkpoints; continue with {again}, or move them away")
 
 
 def _prepare(config: PretrainConfig) -> Path | None:
     """Return the newest intact checkpoint to continue from, if any; write the configuration beside the checkpoints."""
-    path = config.partial / "config.json"
-    settings = json.loads(json.dumps(_settings(config)))
-    if config.resume and _stored_settings(path) | {"steps": config.steps} != settings:
-        raise ValueError(f"{path}: another configuration; only --steps may be changed when resuming")
     checkpoint, damages = newest_intact(config.partial)
     for damage in damages.values():
         print(damage)
-    if config.resume and checkpoint is None:
+    if config.resume is not None and checkpoint is None:
         raise ValueError(f"{config.partial} has no intact checkpoint; put a copy back, or choose another --out")
+    if checkpoint is not None and step_of(checkpoint) > config.steps:
+        raise ValueError(f"--steps is {config.steps}, but {config.partial} has {step_of(checkpoint)} already")
     for damaged in damages:
         set_aside(damaged)
-    write_text(path, json.dumps(settings, indent=2) + "\n")
+    here = replace(config, out=Path(config.file.name), resume=None)  # so that both may be moved
+    write_text(config.partial / CONFIG, to_json(here))
     return checkpoint
-
-
-def _stored_settings(path: Path) -> dict[str, Any]:
-    try:
-        return dict(json.loads(read_regular(path)))
-    except (FileNotFoundError, ValueError, TypeError, RecursionError) as error:
-        raise ValueError(f"{path}: damaged or missing ({error}); put it back, or choose another --out") from error
 
 
 def make_plane(config: PretrainConfig) -> gym.Env:
@@ -232,7 +164,7 @@ def make_goal_learner(config: PretrainConfig, env: gym.Env) -> SAC:
         },
         policy_kwargs={
             "features_extractor_class": EncoderExtractor,
-            "features_extractor_kwargs": {"encoder": config.encoder or DEFAULT_ENCODERS[config.obs]},
+            "features_extractor_kwargs": {"encoder": encoder_name(config)},
             "net_arch": [256, 256],
             "optimizer_kwargs": {"fused": True},
         },
@@ -246,7 +178,7 @@ def to_estimator(model: SAC, config: PretrainConfig) -> ValueEstimator:
     learner = config.learner
     estimator = ValueEstimator(
         config.obs,
-        config.encoder or DEFAULT_ENCODERS[config.obs],
+        encoder_name(config),
         hidden=(256, 256),
         gamma=learner.gamma,
         goal_speed=learner.goal_speed,
@@ -262,7 +194,7 @@ def to_estimator(model: SAC, config: PretrainConfig) -> ValueEstimator:
     estimator.encoder.eval()  # as it will be used
     optimizer = torch.optim.Adam(estimator.value.parameters(), lr=1e-3)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, learner.value_steps)
-    for _ in range(learner.value_steps):
+    for _ in counted(range(learner.value_steps), "value fit", "step"):
         batch = model.replay_buffer.sample(512)  # type: ignore[union-attr]
         with torch.no_grad():
             features = estimator.encoder(batch.observations)
@@ -276,10 +208,22 @@ def to_estimator(model: SAC, config: PretrainConfig) -> ValueEstimator:
     return estimator.cpu().eval()
 
 
+def parse(arguments: list[str] | None = None) -> PretrainConfig:
+    """Read the command line; the pre-training to resume gives the defaults of everything else.
+
+    Raises:
+        FileNotFoundError: There is none to resume.
+    """
+    arguments = sys.argv[1:] if arguments is None else arguments
+    resumed = value_of(arguments, "--resume")
+    default = PretrainConfig() if resumed is None else stored_config(Path(resumed))
+    return tyro.cli(PretrainConfig, args=arguments, default=default, prog="python -m agents.pretrain")
+
+
 @one_line_errors
 def main(arguments: list[str] | None = None) -> None:
     """Entry point of ``python -m agents.pretrain``."""
-    config = tyro.cli(PretrainConfig, args=arguments, prog="python -m agents.pretrain")
+    config = parse(arguments)
     out = config.file
     estimator, report, calibration = pretrain(config)
     estimator.save(out)

@@ -115,6 +115,7 @@ class SAC(StockSAC):
             space: Any = self.action_space
             buffer_actions[where] = guided[where]
             actions[where] = self.policy.unscale_action(guided[where]).clip(space.low, space.high)
+            self.logger.record_mean("rollout/guided_share", float(where.mean()))
         return actions, buffer_actions
 
     def _setup_learn(

@@ -4,7 +4,6 @@ import dataclasses
 import shlex
 import sys
 from contextlib import closing
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,10 @@ import tyro
 from stable_baselines3.common.callbacks import CallbackList
 
 from agents import runs
-from agents.build import make_agent, make_env, revision, stored_features
+from agents.build import check_encoder, make_agent, make_env, revision, stored_features
 from agents.callbacks import Checkpoint, Evaluate, GoodEnough, Progress
 from agents.checkpoint import load_checkpoint, newest_intact, set_aside, step_of
+from agents.command_line import refuse_changes, value_of
 from agents.config import PRESETS, TrainConfig, check, run_name
 from agents.config_json import Settings, to_json
 from agents.evaluation import EVALUATION_SEED, evaluate
@@ -44,12 +44,18 @@ def train(config: TrainConfig) -> dict[str, Any]:
     resumed = config.resume is not None
     config, directory = _prepare(config)
     shape = make_goals(config.obs).observation_shape
+    check_encoder(config)
     features_dim = stored_features(config)  # makes an encoder, so before the agent's seed is set
     check_memory(config, shape, features_dim)
     env, evaluation_env = FiniteEnv(make_env(config), "training"), FiniteEnv(make_env(config), "evaluation")
     model = make_agent(config, env)
     release_memory()
     print(describe_memory(config, shape, features_dim), flush=True)
+    if model.guide is not None:
+        share = f"{model.guide.share:.0%} of the training steps"
+        print(
+            f"the prior's goal policy acts in {share}: rollout/* includes them, eval/* is the agent alone", flush=True
+        )
     if config.steps <= config.learner.learning_starts:
         print(f"nothing is learned: --steps {config.steps}, --learner.learning-starts {config.learner.learning_starts}")
     with locked(directory):
@@ -133,7 +139,7 @@ def _learn(
     settings = config.evaluation
     model.set_logger(logger)
     evaluation = Evaluate(evaluation_env, settings.every, settings.episodes, directory, config.stop_at_success)
-    progress = Progress(config.steps, evaluation)
+    progress = Progress(config.steps, lambda: evaluation.success_rate)
     parts: dict[str, Any] = {"config": Settings(config), "log": logger, "evaluation": evaluation, "clock": progress}
     for name, state in beside.items():
         parts[name].set_state(state)
@@ -181,10 +187,11 @@ def _finish(
 
 def command(config: TrainConfig) -> str:
     """The command line that trains as configured, whatever started this training."""
-    wanted, usual = Settings(config).get_state(), Settings(PRESETS[config.preset]).get_state()
+    preset = PRESETS[config.preset][config.obs]
+    wanted, usual = Settings(config).get_state(), Settings(preset).get_state()
     words = ["--obs", config.obs, "--seed", config.seed]
     words += ["--preset", config.preset] * (config.preset != "default")
-    words += ["--steps", config.steps] * (config.steps != PRESETS[config.preset].steps)
+    words += ["--steps", config.steps] * (config.steps != preset.steps)
     for name, value in wanted.items():
         if name in ("obs", "seed", "preset") or value == usual[name]:
             continue
@@ -199,22 +206,17 @@ def parse(arguments: list[str] | None = None) -> TrainConfig:
 
     Raises:
         FileNotFoundError: There is no run to resume.
-        ValueError: Another setting than the steps of a resumed run is changed.
+        ValueError: Another setting than the steps of a resumed run is changed; names it.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
-    resumed = _value(arguments, "--resume")
-    stored = runs.read_config(Path(resumed)) if resumed else None
-    default = stored or PRESETS.get(_value(arguments, "--preset"), TrainConfig())
+    resumed = value_of(arguments, "--resume")
+    stored = None if resumed is None else runs.read_config(Path(resumed))
+    presets = PRESETS.get(value_of(arguments, "--preset") or "default", PRESETS["default"])
+    default = stored or presets.get(value_of(arguments, "--obs") or "state", presets["state"])
     config = tyro.cli(TrainConfig, args=arguments, default=default, prog="python -m agents.train")
-    if stored is not None and dataclasses.replace(config, steps=stored.steps, resume=stored.resume) != stored:
-        raise ValueError(f"{resumed} is resumed with the configuration stored there; only --steps may be changed")
+    if stored is not None:
+        refuse_changes(config, stored, Path(str(resumed)))
     return config
-
-
-def _value(arguments: list[str], flag: str) -> str:
-    """What follows `flag` the last time, or an empty string."""
-    words = [word for argument in arguments for word in argument.split("=", 1)]
-    return next((value for word, value in reversed(list(pairwise(words))) if word == flag), "")
 
 
 @one_line_errors

@@ -12,8 +12,11 @@ from gymnasium.utils import seeding
 from envs.demonstrations import Trajectory, save_demonstrations
 from envs.errors import one_line_errors
 from envs.expert import Expert
+from envs.geometry import GRIDS
 from envs.make import SUCCESS_SPEEDS, make_push
+from envs.ranges import SEED, check_range
 
+TASKS = ("push-slot", "push-plane")
 ATTEMPTS = 10  # of one demonstration
 
 
@@ -93,10 +96,11 @@ def record(
         overwrite: Replace an existing file.
     """
     episodes = grids if episodes is None else episodes
-    if episodes < 1:
-        raise ValueError(f"--episodes is {episodes}; it must be at least 1")
-    if seed < 0:
-        raise ValueError(f"--seed is {seed}; it must not be negative")
+    if task not in TASKS:
+        raise ValueError(f"--task: unknown task {task!r}; known tasks: {', '.join(TASKS)}")
+    check_range("grids", grids, (1, len(GRIDS)))
+    check_range("episodes", episodes, (1, 10**6))
+    check_range("seed", seed, SEED)
     if not obs:
         raise ValueError("--obs is empty; give state, pointcloud or both")
     if out.exists() and not overwrite:

@@ -11,6 +11,7 @@ import tyro
 
 from agents.config import PAPER
 from envs.errors import one_line_errors
+from envs.ranges import check_range
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,7 @@ class BenchmarkConfig:
 def main(arguments: list[str] | None = None) -> None:
     """Entry point of ``python -m agents.benchmark``."""
     config = tyro.cli(BenchmarkConfig, args=arguments, prog="python -m agents.benchmark")
-    if config.threads < 1:
-        raise ValueError(f"--threads is {config.threads}; give at least 1")
+    check_range("threads", config.threads, (1, 1024))
     _limit_threads(config.threads)
     from rich.console import Console
 
@@ -80,7 +80,7 @@ def _settings(config: BenchmarkConfig) -> Any:
     from agents.hardware import resolve_device, resolve_precision
 
     device = resolve_device(config.device)
-    resolve_precision(config.precision, device)
+    resolve_precision(config.precision, device, "--precision")
     _check_renderer(config.renderer)
     repeats, seconds = (3, 0.05) if config.quick else (7, 0.5)
     torch.set_num_threads(config.threads)

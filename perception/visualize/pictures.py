@@ -16,6 +16,8 @@ from envs.geometry import GRIDS, RIM, SLOT
 from envs.goal_env import PushEnv
 from envs.make import SUCCESS_SPEEDS
 from envs.playback import get_simulator_state
+from envs.ranges import SEED, check_ranges
+from perception.rendering import RENDERERS
 from perception.visualize.clouds import check_display, show_clouds, write_cloud
 from perception.visualize.config import VisualizeConfig
 from perception.visualize.film import Film, film_suffix, write_film
@@ -42,8 +44,9 @@ def visualize(config: VisualizeConfig) -> list[Path]:
     torch.set_num_threads(1)  # small batches: more threads only disturb each other
     if config.window:
         check_display()
-    if config.seed < 0:
-        raise ValueError(f"--seed is {config.seed}; it must not be negative")
+    check_ranges(config, {"seed": SEED, "radius": (0, 100, "(]")})
+    if config.renderer not in RENDERERS:
+        raise ValueError(f"--renderer: unknown renderer {config.renderer!r}; known: {', '.join(RENDERERS)}")
     trajectory, potentials = load_potentials(config)
     film = "demonstration" + film_suffix()
     out = {name: config.out / name for name in ("panel.png", "cloud.ply", "scene.ply")}
@@ -52,7 +55,7 @@ def visualize(config: VisualizeConfig) -> list[Path]:
     present = [str(path) for path in out.values() if path.exists()]
     if present and not config.overwrite:
         raise FileExistsError(f"{', '.join(present)}: exists already; choose another --out or --overwrite")
-    with closing(Scene(config.grids, config.cameras, config.renderer)) as scene:
+    with closing(_scene(config)) as scene:
         config.out.mkdir(parents=True, exist_ok=True)
         print("rendering the start")
         cloud, _ = scene.env.reset(seed=config.seed)
@@ -84,6 +87,13 @@ def visualize(config: VisualizeConfig) -> list[Path]:
     if config.window:
         show_clouds(views[0].points, points, colors)
     return list(out.values())
+
+
+def _scene(config: VisualizeConfig) -> Scene:
+    try:
+        return Scene(config.grids, config.cameras, config.renderer)
+    except ValueError as error:  # all else is checked
+        raise ValueError(f"--cameras: {error}") from error
 
 
 def load_potentials(config: VisualizeConfig) -> tuple[Trajectory | None, dict[str, Potential]]:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from agents.benchmark.__main__ import main
+from agents.benchmark.report import summarise
 from agents.benchmark.stages import Settings, vary
 from agents.benchmark.stock import PlainPointNet, StockPush
 from agents.benchmark.timing import Timer
@@ -18,7 +19,10 @@ from perception.encoders.pointnet import PointNet
 
 @pytest.mark.parametrize("obs", ["state", "pointcloud"])
 def test_both_stacks_observe_the_same(obs):
-    """In the same state, after two hard resets too: the state to rounding, the cloud's middle to millimetres."""
+    """In the same state, after two hard resets too: the state to rounding, the cloud's middle to a centimetre.
+
+    Robosuite's images mix the depths of puck and table at the puck's outline, where most of the 20 points lie.
+    """
     settings = Settings(Timer("cpu", 1, 1, 0.0), "ray", "float32")
     env, stock = settings.env(obs), StockPush(clouds=obs == "pointcloud")
     for seed in (1, 2):
@@ -85,15 +89,46 @@ def test_what_is_not_here_is_one_line(arguments, listed, capsys):
     assert listed in err and len(err.strip().splitlines()) == 1
 
 
-def test_json_is_one_object_with_every_figure():
+def sides(project, stock=None):
+    return {"project": project} | ({} if stock is None else {"stock": stock})
+
+
+def test_figures_follow_from_the_times():
+    """Of times [s] that nobody measured; a step of training carries its share of the reset, every 150 steps."""
+    times = {
+        "physics": sides(0.001),
+        "state_step": sides(0.002, 0.008),
+        "pointcloud_step": sides(0.004, 0.1),
+        "reset": sides(0.15, 0.3),
+        "pointcloud_reset": sides(0.3, 1.5),
+        "sac_state": sides(0.02, 0.03),
+        "sac_pointcloud": sides(0.02, 0.08),
+        "train_state": sides(0.039, 0.098),
+        "train_pointcloud": sides(0.043, 0.17),
+        "train_pointcloud_frozen": sides(0.028),
+    }
+    times |= {f"potential_{obs}_{count}": sides(0.001 * count) for obs in ("state", "pointcloud") for count in (1, 100)}
+    found = summarise(times, Settings(Timer("cpu", 1, 1, 0.0), "ray", "float32"))
+    expected = {"state_step": 4, "pointcloud_step": 25, "reset": 2, "sac_state": 1.5, "sac_pointcloud": 4}
+    expected |= {"train_state": 2.5, "train_pointcloud": 4, "train_pointcloud_frozen": 6}
+    assert {name: found[f"{name}_ratio"] for name in expected} == pytest.approx(expected)
+    assert found["state_step_of_physics"] == pytest.approx(0.5)
+    assert found["pointcloud_step_of_physics"] == pytest.approx(0.25)
+    assert found["potential_many_ratio"] == pytest.approx({"state": 100, "pointcloud": 100})
+    hours = {"environment_steps": 400_000, "project": 5, "stock": 20, "project_frozen": 10 / 3}
+    assert found["hours"] == pytest.approx(hours)
+    assert found["milliseconds"]["state_step"] == pytest.approx({"project": 2, "stock": 8})
+
+
+@pytest.mark.slow
+def test_json_is_one_object_whose_figures_fit_each_other():
     command = [sys.executable, "-m", "agents.benchmark", "--quick", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
-    ratios = {
-        *("state_step_ratio", "pointcloud_step_ratio", "reset_ratio", "sac_state_ratio", "sac_pointcloud_ratio"),
-        *("train_pointcloud_ratio", "train_pointcloud_frozen_ratio"),
-    }
-    shares = {"state_step_of_physics", "pointcloud_step_of_physics"}
-    assert ratios | shares <= found.keys()
-    assert all(0 < found[name] < 1000 for name in ratios) and all(0 < found[name] <= 1 for name in shares)
-    assert found["hours"]["project_frozen"] < found["hours"]["project"] < found["hours"]["stock"]
+    times = {name: {side: ms / 1000 for side, ms in both.items()} for name, both in found["milliseconds"].items()}
+    assert all(seconds > 0 for both in times.values() for seconds in both.values())
+    again = summarise(times, Settings(Timer("cpu", 1, 3, 0.05), "ray", "float32"))
+    figures = [name for name in again if "ratio" in name or "_of_physics" in name]
+    assert len(figures) == 11 and found.keys() == again.keys()
+    for name in (*figures, "hours"):
+        assert found[name] == pytest.approx(again[name]), name

@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,11 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agents import compare
-from agents.compare import main
-from agents.config import PRESETS, LearnerConfig, TrainConfig
+from agents import compare, runs
+from agents.compare import main, read_curve
+from agents.config import PRESETS, EvaluationConfig, LearnerConfig, TrainConfig
 from agents.config_json import to_json
 from agents.plots import quartiles
+from agents.train import parse
 
 ROOT = Path(__file__).parents[2]
 
@@ -55,7 +57,8 @@ def test_finished_runs_are_reused(tmp_path, capsys):
     main([*arguments, "--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "out")])
     report = (tmp_path / "out" / "report.md").read_text()
     assert "75.0 ± 25.0" in report and "| 1.00 |" in report
-    assert (tmp_path / "out" / "curves.png").stat().st_size > 1000
+    (picture,) = re.findall(r"!\[[^]]+\]\((.+)\)", report)
+    assert (tmp_path / "out" / picture).stat().st_size > 1000
     printed = capsys.readouterr().out
     assert "running" not in printed and "other settings" not in printed
 
@@ -117,38 +120,59 @@ def test_a_damaged_result_is_named(tmp_path, text, message, capsys):
     assert f"{directory / 'result.json'} is {message}" in error and error.count("\n") == 1
 
 
-def test_a_run_of_fewer_steps_is_continued(tmp_path, monkeypatch, capsys):
+def test_what_is_missing_is_trained(small, tmp_path, capfd):
+    """Two runs that were configured, and killed before they began; real trainings, two at a time."""
+    directories = [tmp_path / "runs" / f"push-slot-1-state-sparse-seed{seed}" for seed in range(2)]
+    for seed, directory in enumerate(directories):
+        directory.mkdir(parents=True)
+        config = small(out=directory, method="sparse", seed=seed, steps=60, evaluation=EvaluationConfig(30, 1, 2))
+        (directory / "config.json").write_text(to_json(config))
+    out = tmp_path / "out"
+    arguments = ["--obs", "state", "--method", "sparse", "--seeds", "2", "--steps", "60", "--out", str(out)]
+    arguments += ["--runs", str(tmp_path / "runs")]
+    main(arguments)
+    printed, report = capfd.readouterr().out, (out / "report.md").read_text()
+    for directory in directories:
+        assert f"-m agents.train --resume {directory} --steps 60" in printed
+        assert runs.read_result(directory)["environment_steps"] == 60
+        assert read_curve(directory)[0].tolist() == [30, 60]
+    results = json.loads((out / "results.json").read_text())
+    assert results == {"state sparse": [runs.read_result(directory) for directory in directories]}
+    assert "| state | sparse | 2 |" in report and "other settings than those compared" in report
+    main(arguments)
+    assert "running" not in capfd.readouterr().out and (out / "report.md").read_text() == report
+
+
+@pytest.mark.parametrize("obs, preset", [("state", "default"), ("pointcloud", "fast"), ("pointcloud", "paper")])
+def test_a_training_is_started_with_the_settings_that_are_compared(obs, preset, tmp_path):
+    config = compare.CompareConfig(obs=(obs,), method=("potential",), grids=2, preset=preset)
+    training = compare._training(config, (obs, "potential"), seed=7)
+    assert (training.method, training.grids, training.seed) == ("potential", 2, 7)
+    _, module, name, *arguments = compare._command(training, tmp_path / "a run")
+    assert [module, name] == ["-m", "agents.train"]
+    assert parse(arguments) == dataclasses.replace(training, out=tmp_path / "a run")
+
+
+def test_a_run_of_fewer_steps_is_continued(tmp_path, capfd):
+    """By a real training, which finds no checkpoint in what is only a result."""
     directory = tmp_path / "runs" / "push-slot-1-state-buffer-seed0"
     finished_run(directory, 1.0)
-    monkeypatch.setattr(subprocess, "Popen", Failing)
     arguments = ["--obs", "state", "--method", "buffer", "--seeds", "1"]
     with pytest.raises(SystemExit):
         main([*arguments, "--steps", "50000", "--runs", str(tmp_path / "runs")])
-    assert f"-m agents.train --resume {directory} --steps 50000" in capsys.readouterr().out
-
-
-class Failing:
-    """A process that fails at once, in place of a training."""
-
-    returncode = 1
-
-    def __init__(self, command, env):
-        pass
-
-    def poll(self):
-        return self.returncode
+    said = capfd.readouterr()
+    assert f"-m agents.train --resume {directory} --steps 50000" in said.out
+    assert f"{directory} has result.json, but no checkpoint" in said.err
+    assert f"failed with status 2: {directory}" in said.err
 
 
 def test_a_run_that_fails_does_not_stop_the_others(tmp_path, monkeypatch, capsys):
     """The trainings are short processes that succeed and fail."""
     directories = [tmp_path / "runs" / f"push-slot-1-state-buffer-seed{seed}" for seed in range(3)]
 
-    def command(config, steps, group, seed, directory):
-        return [
-            sys.executable,
-            "-c",
-            "raise SystemExit(3)" if seed == 0 else f"open({str(tmp_path / str(seed))!r}, 'w')",
-        ]
+    def command(training, directory):
+        path = tmp_path / str(training.seed)
+        return [sys.executable, "-c", "raise SystemExit(3)" if training.seed == 0 else f"open({str(path)!r}, 'w')"]
 
     monkeypatch.setattr(compare, "_command", command)
     arguments = ["--obs", "state", "--method", "buffer", "--parallel", "2"]
@@ -161,11 +185,21 @@ def test_a_run_that_fails_does_not_stop_the_others(tmp_path, monkeypatch, capsys
     assert not (tmp_path / "out").exists() and not any(d.exists() for d in directories)
 
 
-@pytest.mark.parametrize("preset, steps", [("default", 40_000), ("fast", 25_000), ("paper", 200_000)])
-def test_a_preset_brings_its_steps(tmp_path, preset, steps, capsys):
-    name = "push-slot-1-state-buffer" + ("" if preset == "default" else f"-{preset}")
-    finished_run(tmp_path / "runs" / f"{name}-seed0", 1.0, **vars(PRESETS[preset]) | {"method": "buffer", "seed": 0})
-    arguments = ["--obs", "state", "--method", "buffer", "--seeds", "1", "--preset", preset]
+@pytest.mark.parametrize(
+    "obs, preset, steps",
+    [
+        ("state", "default", 40_000),
+        ("state", "fast", 25_000),
+        ("state", "paper", 200_000),
+        ("pointcloud", "paper", 400_000),
+    ],
+)
+def test_a_preset_brings_its_steps(tmp_path, obs, preset, steps, capsys):
+    name = f"push-slot-1-{obs}-buffer" + ("" if preset == "default" else f"-{preset}")
+    settings = vars(PRESETS[preset][obs]) | {"method": "buffer", "seed": 0}
+    finished_run(tmp_path / "runs" / f"{name}-seed0", 1.0, **settings | {"steps": steps})
+    arguments = ["--obs", obs, "--method", "buffer", "--seeds", "1", "--preset", preset]
     main([*arguments, "--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "out")])
     printed = capsys.readouterr().out
-    assert "running" not in printed and "other settings" not in printed and PRESETS[preset].steps == steps
+    assert "running" not in printed and "other settings" not in printed
+    assert PRESETS[preset][obs].steps == steps

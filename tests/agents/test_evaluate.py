@@ -117,8 +117,8 @@ def test_an_animated_image_plays_in_real_time(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (["--episodes", "0"], "--episodes is 0; it must be at least 1"),
-        (["--seed", "-1"], "--seed is -1; it must be at least 0"),
+        (["--episodes", "0"], "--episodes is 0; it must lie in [1, 1000000]"),
+        (["--seed", "-1"], "--seed is -1; it must lie in [0, 4294967295]"),
         (["--video", "pushes.txt"], "--video pushes.txt: unknown kind of file; give one that ends in .mp4 or .gif"),
         (["--video", "a.mp4", "--video-episodes", "0"], "--video-episodes is 0"),
         (["--video", "/dev/null/a.mp4"], "/dev/null"),

@@ -1,6 +1,7 @@
 """Evaluations count what they say."""
 
 from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import gymnasium as gym
 import numpy as np
@@ -26,6 +27,9 @@ class Coin(gym.Env):
     observation_space = gym.spaces.Box(0, 1, (1,), np.float32)
     action_space = gym.spaces.Box(-1, 1, (1,), np.float32)
 
+    def __init__(self, meet=lambda: None):
+        self.meet = meet  # what happens in the middle of every step
+
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         self.even, self.count = seed % 2 == 0, 0
@@ -33,6 +37,7 @@ class Coin(gym.Env):
 
     def step(self, action):
         self.count += 1
+        self.meet()
         terminated = self.even and self.count == 2
         return np.zeros(1, np.float32), 0.0, terminated, self.count == 9, {"is_success": terminated}
 
@@ -132,11 +137,13 @@ def test_wilson_interval_solves_its_equation(successes, episodes):
 
 
 def test_evaluations_that_run_beside_each_other_count_their_own_episodes():
+    """Of one policy, in threads that take every step at once; in half of them the odd episodes come first."""
+    seeds, policy, barrier = (0, 1, 100, 101), Still(), Barrier(4)
+    alone = [evaluate(policy, Coin(), 26, seed=seed) for seed in seeds]
+    assert alone[0].steps == alone[1].steps[::-1] != alone[1].steps
     with ThreadPoolExecutor(4) as pool:
-        results = list(pool.map(lambda seed: evaluate(Still(), Coin(), 25, seed=seed), (0, 100, 200, 300)))
-    assert [result.episodes for result in results] == [25] * 4
-    assert [result.successes for result in results] == [13] * 4
-    assert all(len(result.steps) == 25 for result in results)
+        together = pool.map(lambda seed: evaluate(policy, Coin(lambda: barrier.wait(60)), 26, seed=seed), seeds)
+        assert list(together) == alone
 
 
 @pytest.mark.parametrize("seed", [EVALUATION_SEED, FINAL_SEED, EVALUATE_SEED])

@@ -69,7 +69,7 @@ def test_networks_that_do_not_fit_the_memory(monkeypatch):
     """Where nothing lies on the disk yet."""
     monkeypatch.setattr("agents.memory.available_memory", lambda: 50_000_000_000)
     learner = dataclasses.replace(TrainConfig().learner, net_arch=tuple(HUGE))
-    with pytest.raises(ValueError, match=r"need 56\.37 GB, and 50\.00 GB are free; lower --learner\.net-arch"):
+    with pytest.raises(ValueError, match=r"needs 56\.37 GB, and 50\.00 GB are free; lower --learner\.net-arch"):
         check_memory(TrainConfig(learner=learner), (8,))
 
 

@@ -1,17 +1,21 @@
 """The prior: a short real pre-training, and what its calibration measures."""
 
 import dataclasses
+import json
 import os
 import signal
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from agents.calibration import Calibration
+from agents.config_json import to_json
 from agents.hindsight import HindsightReplayBuffer
 from agents.lock import locked
-from agents.pretrain import GoalLearnerConfig, PretrainConfig, learn, make_goal_learner, make_plane, to_estimator
+from agents.pretrain import learn, main, make_goal_learner, make_plane, parse, to_estimator
+from agents.pretrain_config import GoalLearnerConfig, PretrainConfig, stored_config
 
 
 def test_a_value_that_counts_steps_is_calibrated_and_another_is_not():
@@ -30,11 +34,12 @@ def short(out, steps=200, **settings):
 
 def test_a_resumed_pre_training_ends_where_an_uninterrupted_one_does(tmp_path):
     whole, _ = learn(short(tmp_path / "whole.pt")), learn(short(tmp_path / "parts.pt", steps=150))
-    with pytest.raises(FileExistsError, match="--resume"):
+    partial = tmp_path / "parts.partial"
+    with pytest.raises(FileExistsError, match=f"continue with --resume {partial}"):
         learn(short(tmp_path / "parts.pt"))
-    with pytest.raises(ValueError, match="only --steps"):
-        learn(short(tmp_path / "parts.pt", seed=1, resume=True))
-    resumed = learn(short(tmp_path / "parts.pt", resume=True))
+    with pytest.raises(ValueError, match=r"only --steps may be changed: --seed is 0 there, not 1$"):
+        learn(short(tmp_path / "parts.pt", seed=1, resume=partial))
+    resumed = learn(short(tmp_path / "parts.pt", resume=partial))
     for a, b in zip(whole.policy.parameters(), resumed.policy.parameters(), strict=True):
         assert torch.equal(a, b)
     for a, b in zip(whole.replay_buffer.sample(64), resumed.replay_buffer.sample(64), strict=True):
@@ -45,7 +50,7 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(tmp_path, capsys):
     learn(short(tmp_path / "parts.pt", steps=300))
     newest = tmp_path / "parts.partial" / "step-000000300" / "agent.pt"
     newest.write_bytes(newest.read_bytes()[:1000])
-    resumed = learn(short(tmp_path / "parts.pt", steps=300, resume=True))
+    resumed = learn(short(tmp_path / "parts.pt", steps=300, resume=tmp_path / "parts.partial"))
     printed = capsys.readouterr().out
     assert resumed.num_timesteps == 300
     assert "step-000000300 is damaged" in printed and "at step 150" in printed
@@ -67,8 +72,56 @@ def test_a_signal_saves_between_two_steps(number, tmp_path, monkeypatch, capsys)
 
 def test_nothing_to_resume_is_said(tmp_path):
     with pytest.raises(FileNotFoundError, match="no checkpoint"):
-        learn(short(tmp_path / "none.pt", resume=True))
+        learn(short(tmp_path / "none.pt", resume=tmp_path / "none.partial"))
+    with pytest.raises(
+        FileNotFoundError, match=r"none\.partial holds no pre-training to resume: it has no config\.json"
+    ):
+        parse(["--resume", str(tmp_path / "none.partial")])
     assert not list(tmp_path.iterdir())
+
+
+def test_the_directory_is_all_that_a_resume_needs(tmp_path, monkeypatch, capsys):
+    """Of its configuration --steps may change; it may lie elsewhere now, and the estimator will lie beside it."""
+    made = short(tmp_path / "parts-0.1", steps=150)
+    learn(made)
+    (tmp_path / "parts-0.1.partial").rename(tmp_path / "moved")
+    monkeypatch.chdir(tmp_path / "moved")
+    for directory, out in (
+        (tmp_path / "moved", made.out),
+        (Path(), made.out),
+        (Path("../moved"), Path("../parts-0.1")),
+    ):
+        expected = dataclasses.replace(made, resume=directory, out=out)
+        assert parse(["--resume", str(directory)]) == expected
+        assert parse([f"--resume={directory}", "--steps", "170"]) == dataclasses.replace(expected, steps=170)
+        assert expected.partial.samefile(tmp_path / "moved")
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as stop:
+        main(["--resume", str(tmp_path / "moved"), "--obs", "state", "--learner.batch-size", "64", "--steps", "170"])
+    error = capsys.readouterr().err
+    assert stop.value.code == 2 and error.count("\n") == 1
+    assert "changed: --obs is pointcloud there, not state; --learner.batch-size is 32 there, not 64" in error
+    with pytest.raises(ValueError, match=r"--steps is 100, but .*moved has 150 already"):
+        learn(dataclasses.replace(parse(["--resume", str(tmp_path / "moved")]), steps=100))
+
+
+def test_a_configuration_that_does_not_tell_the_file_s_name_gives_that_of_the_directory(tmp_path):
+    """As earlier versions wrote it."""
+    config = PretrainConfig(out=tmp_path / "a.pt", seed=3)
+    config.partial.mkdir()
+    stored = json.loads(to_json(config))
+    del stored["out"], stored["resume"]
+    (config.partial / "config.json").write_text(json.dumps(stored))
+    assert stored_config(config.partial) == config
+
+
+def test_a_stored_configuration_that_is_damaged_is_named(tmp_path):
+    path = tmp_path / "config.json"
+    for text in ("{", '{"steps": "many"}', '{"learner": {"ent_coef": "auto0"}}', '{"magic": 1}'):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=f"^{path}: ") as refused:
+            stored_config(tmp_path)
+        assert "\n" not in str(refused.value)
 
 
 def test_one_process_makes_an_estimator(tmp_path):

@@ -15,6 +15,7 @@ from agents.build import make_agent, make_env
 from agents.checkpoint import list_checkpoints
 from agents.config import PRESETS
 from agents.config_json import to_json
+from agents.runlog import read_progress
 from agents.train import command, main, parse, train
 
 
@@ -86,9 +87,12 @@ def test_a_resumed_run_takes_more_steps_and_no_other_change(small, capsys):
     assert parse(["--resume", str(run.out)]).steps == 60
     main(["--resume", str(run.out), "--steps", "80"])
     assert json.loads((run.out / "result.json").read_text())["environment_steps"] == 80
+    capsys.readouterr()
     with pytest.raises(SystemExit):
-        main(["--resume", str(run.out), "--learner.batch-size", "64"])
-    assert "only --steps may be changed" in capsys.readouterr().err
+        main(["--resume", str(run.out), "--learner.batch-size", "64", "--seed", "1", "--steps", "90"])
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "only --steps may be changed: --seed is 0 there, not 1; --learner.batch-size is 32 there, not 64" in error
 
 
 def test_an_existing_run_is_not_overwritten(small):
@@ -136,8 +140,41 @@ def test_bad_input_is_one_line_and_nothing_is_written(arguments, message, files,
 def test_an_estimator_for_another_observation_or_encoder_is_refused(small, files):
     with pytest.raises(ValueError, match="made for 'pointcloud'"):
         train(small("state", estimator=files["pointcloud"]))
+
+
+@pytest.mark.parametrize("training", ["frozen", "finetuned"])
+def test_an_encoder_that_the_estimator_does_not_have_is_refused_before_anything_is_built(small, training, monkeypatch):
+    """The default settings take the encoder from the estimator."""
+    monkeypatch.setattr("agents.train.make_env", None)
+    config = small("pointcloud", encoder="mlp")
+    config = dataclasses.replace(config, learner=dataclasses.replace(config.learner, encoder_training=training))
+    with pytest.raises(
+        ValueError, match=rf"{training}: .* made with encoder 'pointnet', not 'mlp'; choose scratch, or"
+    ):
+        train(config)
+    assert not config.out.exists()
     with pytest.raises(ValueError, match="made with encoder 'pointnet', not 'mlp'"):
-        train(small("pointcloud", encoder="mlp"))
+        make_agent(config, make_env(config))
+
+
+def test_the_log_tells_how_many_of_the_training_s_steps_were_guided(small, capsys):
+    """A success rate of episodes with guided steps is not the agent's."""
+    base = small(steps=1600)
+    learner = dataclasses.replace(base.learner, guided_share=0.25, learning_starts=10**6)
+    train(dataclasses.replace(base, learner=learner))
+    assert (
+        "goal policy acts in 25% of the training steps: rollout/* includes them, eval/* is" in capsys.readouterr().out
+    )
+    shares = [
+        row["rollout/guided_share"] for row in read_progress(base.out / "progress.csv") if "rollout/guided_share" in row
+    ]
+    assert len(shares) >= 2 and np.mean(shares) == pytest.approx(0.25, abs=0.05)
+
+
+def test_without_a_guide_nothing_is_said_of_it(small, capsys):
+    train(small(steps=60, method="buffer"))
+    assert "goal policy" not in capsys.readouterr().out
+    assert "guided" not in (small().out / "progress.csv").read_text()
 
 
 @pytest.mark.parametrize(
@@ -194,7 +231,7 @@ def test_a_result_tells_the_command_that_trains_so(line):
 
 
 def test_the_last_of_two_presets_counts():
-    assert parse(["--preset", "fast", "--preset", "paper"]) == PRESETS["paper"]
+    assert parse(["--preset", "fast", "--preset", "paper"]) == PRESETS["paper"]["state"]
 
 
 def test_a_training_without_an_update_says_so(small, capsys):

@@ -32,12 +32,14 @@ def slot():
 
 @pytest.mark.parametrize("name", ["PushSlot", "PushPlane"])
 def test_robosuite_makes_the_tasks(name):
-    env = robosuite.make(name, robots="Panda", horizon=5)
+    env = robosuite.make(name, robots="Panda", horizon=5, seed=0)
     env.reset()
     low, high = env.action_spec
     assert low.tolist() == [-1, -1] and high.tolist() == [1, 1]
-    rewards = [env.step(np.array([0.3, 0.1]))[1] for _ in range(4)]
-    assert set(rewards) <= {0.0, 1.0}
+    for success in (False, True):
+        puck = env.goal[:2] + (0.0 if success else 0.1)
+        env.reset_to(puck, np.add(puck, [0.1, 0.0]), env.goal)
+        assert env.step(np.zeros(2))[1] == env.reward() == float(env._check_success()) == float(success)
     env.close()
 
 

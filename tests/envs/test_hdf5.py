@@ -134,7 +134,7 @@ def test_a_linked_file_is_not_even_opened(file, tmp_path):
 
     reader = threading.Thread(target=read, daemon=True)
     reader.start()
-    reader.join(timeout=20)
+    reader.join(timeout=300)
     assert said and LINK in said[0]
 
 

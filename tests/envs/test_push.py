@@ -15,7 +15,7 @@ from envs.push import PushSlot
 
 
 def make(**settings):
-    return robosuite.make(settings.pop("name", "PushSlot"), robots="Panda", **settings)
+    return robosuite.make(settings.pop("name", "PushSlot"), robots="Panda", **{"seed": 0} | settings)
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_records_clouds_without_actions(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--grids", 4], "grids is 4; this task has reset grids 1 to 3"),
+        (["--grids", 4], "--grids is 4; it must lie in [1, 3]"),
         (["--episodes", 0], "--episodes is 0"),
         (["--seed", -1], "--seed is -1"),
         (["--task", "push-sloth"], "unknown task 'push-sloth'; known tasks: push-slot, push-plane"),

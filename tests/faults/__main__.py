@@ -32,10 +32,13 @@ def run(
         folder = Path(name)
         outcome = run_train(folder / "whole")
         assert outcome.works, outcome
-        for kind, number in ((faults.kills, kills), (faults.damages, damages), (faults.full_disks, disks)):
+        for number, do in (
+            (kills, lambda: faults.kills(folder, folder / "whole", faults.random_kills(kills, rng))),
+            (damages, lambda: faults.damages(folder, folder / "whole", damages, rng)),
+            (disks, lambda: faults.full_disks(folder, folder / "whole", disks, rng)),
+        ):
             if number:
-                counts = kind(folder, folder / "whole", number, rng)
-                print("\n".join(f"{count:5d} {what}" for what, count in counts.items()), flush=True)
+                print("\n".join(f"{count:5d} {what}" for what, count in do().items()), flush=True)
 
 
 def main() -> None:

@@ -59,12 +59,14 @@ class Fault:
     Attributes:
         seconds: Time after which it is killed; None waits.
         operation: Number of the operation on files, in its run directory, before which it is killed.
+        file: Part of the name of a file there; the process is killed when it has opened such a file to write it.
         largest_file: Size that no file may exceed [bytes].
         output: Where its standard output goes instead.
     """
 
     seconds: float | None = None
     operation: int | None = None
+    file: str | None = None
     largest_file: int | None = None
     output: Path | None = None
 
@@ -99,11 +101,13 @@ def _child(command: Callable, arguments: list[str], directory: Path, fault: Faul
     if fault.largest_file is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (fault.largest_file, fault.largest_file))
     if fault.operation is not None:
-        sys.addaudithook(_killer(directory, fault.operation))
+        sys.addaudithook(_kill_before(directory, fault.operation))
+    if fault.file is not None:
+        sys.addaudithook(_kill_at_opening(directory, fault.file))
     command(arguments)
 
 
-def _killer(directory: Path, operation: int) -> Callable:
+def _kill_before(directory: Path, operation: int) -> Callable:
     """Kill this process before the operation of that number on files below `directory`."""
     left = operation
 
@@ -116,5 +120,17 @@ def _killer(directory: Path, operation: int) -> Callable:
             left -= 1
             if left == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
+
+    return hook
+
+
+def _kill_at_opening(directory: Path, file: str) -> Callable:
+    """Kill this process when it has opened a file below `directory` to write it, and written nothing yet."""
+
+    def hook(event: str, arguments: tuple) -> None:
+        written = event == "open" and arguments[1] is not None and arguments[1][0] in "wx"
+        if written and str(arguments[0]).startswith(str(directory)) and file in str(arguments[0]):
+            os.close(os.open(arguments[0], os.O_WRONLY | os.O_CREAT | os.O_TRUNC))
+            os.kill(os.getpid(), signal.SIGKILL)
 
     return hook

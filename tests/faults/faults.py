@@ -1,10 +1,9 @@
 """Three kinds of faults. Each function does some, checks what follows, and returns counts."""
 
-import itertools
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,43 +13,43 @@ from agents.files import read_tensors
 from tests.faults.commands import Fault, run_evaluate, run_train
 from tests.faults.equality import assert_equal, assert_same_end
 
-OPERATIONS = 250  # of a short training on its files, about
+OPERATIONS = 320  # of a short training on its files, about
 
 
-def kills(folder: Path, whole: Path, number: int, rng: np.random.Generator) -> Counter:
-    """Kill trainings, at a random time or before a random operation on files, and resume them until they end.
+def random_kills(number: int, rng: np.random.Generator) -> list[Fault]:
+    """Kills before a random operation on files, and at a random time, which may lie within one."""
+    operations = [Fault(operation=int(rng.integers(1, OPERATIONS))) for _ in range(number)]
+    return [fault if index % 2 == 0 else Fault(rng.uniform(0, 6)) for index, fault in enumerate(operations)]
+
+
+def kills(folder: Path, whole: Path, faults: Iterable[Fault]) -> Counter:
+    """Kill trainings and resume them until they end.
 
     After each kill an evaluation works or says why not; at the end everything is as in an uninterrupted run.
     """
     counts: Counter = Counter()
-    for attempt in itertools.count():
-        directory = folder / f"killed-{attempt}"
-        while counts["kills"] < number:
-            at_operation = counts["kills"] % 2 == 0
-            fault = Fault(operation=int(rng.integers(1, OPERATIONS))) if at_operation else Fault(rng.uniform(0, 6))
-            before = _half_written(directory)
-            outcome = run_train(directory, fault)
-            if outcome.code == 0:
-                break
-            assert outcome.code == -9, (fault, outcome)
+    directory = folder / "killed-0"
+    for attempt, fault in enumerate([*faults, Fault()], 1):
+        before = _half_written(directory)
+        outcome = run_train(directory, fault)
+        if outcome.code == -9:
             counts["kills"] += 1
             counts["  in the middle of writing"] += bool(_half_written(directory) - before)
             evaluation = run_evaluate(directory)
             assert evaluation.clear, evaluation
             counts["  then evaluated" if evaluation.works else "  then nothing to evaluate yet"] += 1
-        else:
-            outcome = run_train(directory)
-        assert outcome.works, outcome
+            continue
+        assert outcome.works, (fault, outcome)
         assert_same_end(whole, directory)
         counts["runs that ended like an uninterrupted one"] += 1
-        if counts["kills"] >= number:
-            return counts
+        directory = folder / f"killed-{attempt}"
+    return counts
 
 
-def damages(folder: Path, whole: Path, number: int, rng: np.random.Generator) -> Counter:
+def damages(folder: Path, whole: Path, number: int, rng: np.random.Generator, names: str = "*") -> Counter:
     """Damage one file of a run directory at a time; a resume and an evaluation work, or say in one line why not.
 
-    A resume that works ends with the weights of the undamaged run.
+    A resume that works ends with the weights of the undamaged run. `names` is a pattern of the files.
     """
     counts: Counter = Counter()
     stopped = folder / "stopped"
@@ -60,7 +59,7 @@ def damages(folder: Path, whole: Path, number: int, rng: np.random.Generator) ->
         directory = folder / "damaged"
         shutil.rmtree(directory, ignore_errors=True)
         shutil.copytree(original, directory)
-        files = sorted(path for path in directory.rglob("*") if path.is_file() and path.stat().st_size)
+        files = sorted(path for path in directory.rglob(names) if path.is_file() and path.stat().st_size)
         path, how = files[rng.integers(len(files))], ("cut", "flip", "remove")[rng.integers(3)]
         _damage(path, how, rng)
         what = f"{how} {path.relative_to(directory)}"

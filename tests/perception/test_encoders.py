@@ -14,6 +14,7 @@ from perception.registry import _ENCODERS, available_encoders, make_encoder, reg
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:DeprecationWarning")
 
 CLOUD = (20, 4)
+INVARIANT = {"pointnet": True, "centroid": True, "mlp": False}
 
 
 def make(name: str) -> nn.Module:
@@ -30,17 +31,19 @@ def of_clouds() -> list[str]:
     return [name for name in available_encoders() if name != "state"]
 
 
-@pytest.mark.parametrize("name", of_clouds())
-def test_order_of_points(name):
+@pytest.mark.parametrize(("name", "invariant"), INVARIANT.items())
+def test_order_of_points(name, invariant):
+    """Permuted points give the same features, but for the control: it gives clearly others."""
     encoder, clouds = make(name), batch(name)
     shuffled = clouds[:, torch.randperm(CLOUD[0], generator=torch.Generator().manual_seed(2))]
-    same = torch.allclose(encoder(clouds), encoder(shuffled), atol=1e-5)
-    assert same == encoder.order_invariant
+    features, again = encoder(clouds), encoder(shuffled)
+    change = (again - features).norm(dim=1) / features.norm(dim=1)
+    assert change.max() < 1e-5 if invariant else change.min() > 0.1
+    assert encoder.order_invariant == invariant, "it says so"
 
 
-def test_the_control_depends_on_the_order():
-    assert not make("mlp").order_invariant
-    assert make("pointnet").order_invariant and make("centroid").order_invariant
+def test_the_order_is_tried_with_every_encoder_of_clouds():
+    assert set(INVARIANT) == set(of_clouds())
 
 
 def test_repeated_points_do_not_change_a_pointnet():
@@ -137,6 +140,6 @@ def test_built_ins_are_imported_when_asked_for():
         "[perception.make_encoder(n, in_shape=(20, 4)) for n in perception.available_encoders() if n != 'state']"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", script], cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr

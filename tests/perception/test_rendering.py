@@ -219,7 +219,7 @@ except RuntimeError as error:
 def run(then: str = "", **environment: str) -> subprocess.CompletedProcess:
     script = SCRIPT.format(root=str(ROOT), tests=str(Path(__file__).parent), then=then)
     env = {"PATH": "/usr/bin:/bin", "MUJOCO_GL": "egl", "OMP_NUM_THREADS": "1", **environment}
-    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=env, timeout=60)
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=env, timeout=300)
 
 
 @pytest.mark.parametrize("then", ["", "kept[0].close(); kept[0].close(); del kept[0]"])
@@ -266,7 +266,7 @@ def test_workers_beside_a_parent_that_renders():
     for worker in workers:
         worker.start()
     for _ in workers:
-        assert queue.get(timeout=60) == expected
+        assert queue.get(timeout=300) == expected
     for worker in workers:
-        worker.join(timeout=10)
+        worker.join(timeout=300)
         assert worker.exitcode == 0

@@ -36,8 +36,14 @@ def test_outputs(kind):
     torch.testing.assert_close(value, estimator.raw_value(seen).clamp(low, high))
 
 
-def test_default_bounds_are_the_papers():
-    assert make_estimator().bounds == (-100.0, 1.0)
+def test_outputs_lie_within_the_papers_bounds_by_default():
+    """[−100, 1] (appendix)."""
+    estimator = make_estimator()
+    with torch.no_grad():
+        estimator.value[-1].weight *= 1e5
+        value, raw = estimator(observe(estimator)), estimator.raw_value(observe(estimator))
+    assert raw.min() < -100.0 and raw.max() > 1.0
+    torch.testing.assert_close(value, raw.clamp(-100.0, 1.0), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
