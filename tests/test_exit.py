@@ -22,6 +22,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_nothing_is_said_at_exit(name, tmp_path):
     if name == "visualize":

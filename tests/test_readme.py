@@ -12,6 +12,7 @@ BLOCKS = re.findall(r"^```python\n(.*?)^```", README.read_text(), flags=re.DOTAL
 SHORTER = "--steps 60 --evaluation.final-episodes 1 --learner.learning-starts 30 --learner.batch-size 16"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", BLOCKS)
 def test_block(block, tmp_path):
     program = tmp_path / "block.py"

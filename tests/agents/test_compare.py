@@ -120,6 +120,7 @@ def test_a_damaged_result_is_named(tmp_path, text, message, capsys):
     assert f"{directory / 'result.json'} is {message}" in error and error.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_trained(small, tmp_path, capfd):
     """Two runs that were configured, and killed before they began; real trainings, two at a time."""
     directories = [tmp_path / "runs" / f"push-slot-1-state-sparse-seed{seed}" for seed in range(2)]

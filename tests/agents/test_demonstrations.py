@@ -238,6 +238,7 @@ def test_a_broken_file_is_one_line_and_nothing_is_trained(kind, files, recorded,
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_two_trainings_read_one_read_only_file_at_once(files, tmp_path):
     shown = tmp_path / "folder with spaces ü" / "shown.hdf5"
     save_demonstrations(shown, load_demonstrations(files["demonstrations"]), {})

@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 SCRIPT = """
 import sys, hashlib
 import numpy as np
@@ -38,6 +40,7 @@ print(digest.hexdigest())
 """
 
 
+@pytest.mark.slow
 def test_processes_with_one_seed_do_the_same_and_with_another_something_else(files):
     environment = os.environ | {"PYTHONHASHSEED": "random"}
     arguments = [str(files["state"]), str(files["demonstrations"])]

@@ -48,6 +48,7 @@ def test_json_is_alone_on_standard_output(capsys):
     assert result["interval"][0] < result["success_rate"] <= 1
 
 
+@pytest.mark.slow
 def test_episodes_do_not_depend_on_the_number_of_threads():
     """Sums in another order are rounded otherwise, and contacts make other episodes of that."""
     command = [sys.executable, "-m", "agents.evaluate", str(shipped("pointcloud")), "--episodes", "2", "--json"]
@@ -66,6 +67,7 @@ def test_states_are_evaluated_without_a_renderer(monkeypatch, capsys):
     assert "over 1 episodes" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("obs", ["state", "pointcloud"])
 def test_a_video_plays_and_stands_upright(obs, tmp_path):
     path = tmp_path / "new" / "pushes.mp4"

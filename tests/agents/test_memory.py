@@ -48,6 +48,7 @@ def test_full_buffer(small, obs, training, features):
     env.close()
 
 
+@pytest.mark.slow
 def test_the_paper_s_training_with_a_million_clouds_takes_what_it_prints(tmp_path):
     given = "--preset paper --obs pointcloud --steps 1000000 --learner.learning-starts 40 --out"
     command = [sys.executable, "-m", "tests.agents.full_buffer", *given.split(), str(tmp_path / "run")]

@@ -27,25 +27,30 @@ def test_a_value_that_counts_steps_is_calibrated_and_another_is_not():
     assert sum(row["count"] for row in good.table()) == len(remaining)
 
 
-def short(out, steps=200, **settings):
+def short(out, obs="state", steps=200, **settings):
     learner = dataclasses.replace(PretrainConfig().learner, learning_starts=100, batch_size=32)
-    return PretrainConfig("pointcloud", steps=steps, out=out, learner=learner, evaluate_every=150, **settings)
+    return PretrainConfig(obs, steps=steps, out=out, learner=learner, evaluate_every=150, **settings)
 
 
+@pytest.mark.slow
 def test_a_resumed_pre_training_ends_where_an_uninterrupted_one_does(tmp_path):
-    whole, _ = learn(short(tmp_path / "whole.pt")), learn(short(tmp_path / "parts.pt", steps=150))
+    whole, _ = (
+        learn(short(tmp_path / "whole.pt", "pointcloud")),
+        learn(short(tmp_path / "parts.pt", "pointcloud", steps=150)),
+    )
     partial = tmp_path / "parts.partial"
     with pytest.raises(FileExistsError, match=f"continue with --resume {partial}"):
-        learn(short(tmp_path / "parts.pt"))
+        learn(short(tmp_path / "parts.pt", "pointcloud"))
     with pytest.raises(ValueError, match=r"only --steps may be changed: --seed is 0 there, not 1$"):
-        learn(short(tmp_path / "parts.pt", seed=1, resume=partial))
-    resumed = learn(short(tmp_path / "parts.pt", resume=partial))
+        learn(short(tmp_path / "parts.pt", "pointcloud", seed=1, resume=partial))
+    resumed = learn(short(tmp_path / "parts.pt", "pointcloud", resume=partial))
     for a, b in zip(whole.policy.parameters(), resumed.policy.parameters(), strict=True):
         assert torch.equal(a, b)
     for a, b in zip(whole.replay_buffer.sample(64), resumed.replay_buffer.sample(64), strict=True):
         assert a is b is None or torch.equal(a, b)
 
 
+@pytest.mark.slow
 def test_a_damaged_checkpoint_gives_way_to_the_one_before(tmp_path, capsys):
     learn(short(tmp_path / "parts.pt", steps=300))
     newest = tmp_path / "parts.partial" / "step-000000300" / "agent.pt"
@@ -97,10 +102,12 @@ def test_the_directory_is_all_that_a_resume_needs(tmp_path, monkeypatch, capsys)
         assert expected.partial.samefile(tmp_path / "moved")
     capsys.readouterr()
     with pytest.raises(SystemExit) as stop:
-        main(["--resume", str(tmp_path / "moved"), "--obs", "state", "--learner.batch-size", "64", "--steps", "170"])
+        main(
+            ["--resume", str(tmp_path / "moved"), "--obs", "pointcloud", "--learner.batch-size", "64", "--steps", "170"]
+        )
     error = capsys.readouterr().err
     assert stop.value.code == 2 and error.count("\n") == 1
-    assert "changed: --obs is pointcloud there, not state; --learner.batch-size is 32 there, not 64" in error
+    assert "changed: --obs is state there, not pointcloud; --learner.batch-size is 32 there, not 64" in error
     with pytest.raises(ValueError, match=r"--steps is 100, but .*moved has 150 already"):
         learn(dataclasses.replace(parse(["--resume", str(tmp_path / "moved")]), steps=100))
 

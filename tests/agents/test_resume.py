@@ -80,6 +80,7 @@ def test_the_clock_goes_on(crashed):
     assert 3600 <= elapsed <= result["seconds"] <= round(3600 + time.monotonic() - begun, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "obs, learner",
     [

@@ -46,6 +46,7 @@ def test_a_run_leaves_what_it_promises_and_its_policy_acts_without_an_environmen
     np.testing.assert_allclose(together, alone, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_evaluating_does_not_change_what_is_learned(small, tmp_path):
     often = small(out=tmp_path / "often")
     often = dataclasses.replace(often, evaluation=dataclasses.replace(often.evaluation, every=20))
@@ -159,7 +160,7 @@ def test_an_encoder_that_the_estimator_does_not_have_is_refused_before_anything_
 
 def test_the_log_tells_how_many_of_the_training_s_steps_were_guided(small, capsys):
     """A success rate of episodes with guided steps is not the agent's."""
-    base = small(steps=1600)
+    base = small(steps=320)
     learner = dataclasses.replace(base.learner, guided_share=0.25, learning_starts=10**6)
     train(dataclasses.replace(base, learner=learner))
     assert (
@@ -168,7 +169,7 @@ def test_the_log_tells_how_many_of_the_training_s_steps_were_guided(small, capsy
     shares = [
         row["rollout/guided_share"] for row in read_progress(base.out / "progress.csv") if "rollout/guided_share" in row
     ]
-    assert len(shares) >= 2 and np.mean(shares) == pytest.approx(0.25, abs=0.05)
+    assert shares and np.mean(shares) == pytest.approx(0.25, abs=0.08)
 
 
 def test_without_a_guide_nothing_is_said_of_it(small, capsys):
@@ -177,6 +178,7 @@ def test_without_a_guide_nothing_is_said_of_it(small, capsys):
     assert "guided" not in (small().out / "progress.csv").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "obs, missing",
     [("state", ["open3d"]), ("pointcloud", ["torch_cluster", "torch_scatter", "torch_sparse", "pyg_lib"])],

@@ -56,6 +56,7 @@ def bare(tmp_path):
     return run
 
 
+@pytest.mark.slow
 def test_states_train_where_nothing_can_be_drawn(bare, tmp_path):
     short = ["--steps", "60", "--learner.learning-starts", "30", "--evaluation.final-episodes", "1"]
     done = bare("-m", "agents.train", "--obs", "state", *short, "--out", "run")
@@ -64,6 +65,7 @@ def test_states_train_where_nothing_can_be_drawn(bare, tmp_path):
     assert "Exception ignored" not in done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_clouds_stop_there_in_one_line(bare, tmp_path):
     """What is missing, what to install and what to set; nothing is left behind."""
     for module in ("agents.train", "envs.record"):

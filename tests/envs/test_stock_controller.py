@@ -51,6 +51,7 @@ def stock(loops):
     return [loops.run(start, lean=False) for start in range(STARTS)]
 
 
+@pytest.mark.slow
 def test_with_robosuites_torques_the_motion_is_robosuites(loops, stock, monkeypatch):
     """Bit by bit over 50 steps from every start; on the way our own torques are within 1e-9 N m of robosuite's."""
     ours, controller, errors = control._torques, loops.controller, []

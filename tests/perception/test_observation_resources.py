@@ -29,6 +29,7 @@ def episode(env):
     return np.array(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("context", ["spawn", "forkserver"])  # a test process is too large to fork
 def test_two_workers_see_what_a_lone_environment_sees(context):
     """For 50 steps, without hanging, as Gymnasium and as Stable-Baselines3 start them."""
@@ -56,6 +57,7 @@ def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc")
 @pytest.mark.parametrize("renderer", RENDERERS)
 def test_resets_leak_nothing(renderer):
@@ -71,6 +73,7 @@ def test_resets_leak_nothing(renderer):
     env.close()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc")
 def test_environments_that_are_closed_leak_nothing():
     """Built, used and closed again and again, as in a sweep."""

@@ -82,6 +82,7 @@ def widened(mask):
     return mask | padded[2:, 1:-1] | padded[:-2, 1:-1] | padded[1:-1, 2:] | padded[1:-1, :-2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("camera", CAMERAS)
 def test_five_hundred_states(env, camera):
     """Of all pixels that see the puck, or lie beside one that does, in 500 states, the arm before the puck in many.
