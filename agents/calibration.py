@@ -15,6 +15,7 @@ import torch
 from scipy.stats import spearmanr
 
 from agents.progress import counted
+from perception.picture import write_picture
 from shaping.success import succeeded
 from shaping.value import ValueEstimator
 
@@ -104,5 +105,5 @@ def plot_calibration(calibration: Calibration, path: Path) -> None:
     axes.set(xlabel="steps n until the goal", ylabel="value Ṽ_g", ylim=(0.3, 1.05))
     axes.legend()
     figure.tight_layout()
-    figure.savefig(path, dpi=120)
+    write_picture(figure, path, dpi=120)
     plt.close(figure)

@@ -22,6 +22,7 @@ from agents.plots import draw_curves
 from agents.runlog import PROGRESS, read_progress
 from agents.train import command
 from envs.errors import one_line_errors
+from envs.files import check_replaceable
 from envs.ranges import MANY, Range, check_ranges
 
 PICTURE = """
@@ -31,6 +32,7 @@ Success rate over environment steps, median and quartiles over the seeds:
 """
 SECONDS_BETWEEN_LOOKS = 0.2  # at the running trainings
 RANGES: dict[str, Range] = {"seeds": (1, 1000), "steps": (1, MANY), "parallel": (1, 1000)}
+REPORT = ("report.md", "results.json", "curves.png")
 Group = tuple[Observation, str]  # observation, method
 
 
@@ -74,6 +76,8 @@ def main(arguments: list[str] | None = None) -> None:
         group: [config.runs / run_name(_training(config, group, seed)) for seed in range(config.seeds)]
         for group in groups
     }
+    for name in REPORT:  # before the trainings, which take hours
+        check_replaceable(config.out / name)
     _run_missing(config, directories)
     results = {group: [runs.read_result(d) for d in found] for group, found in directories.items()}
     table, others = _table(results), _other_settings(config, directories)

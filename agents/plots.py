@@ -5,6 +5,8 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 
+from perception.picture import write_picture
+
 Curve = tuple[np.ndarray, np.ndarray]  # environment steps (n,), success rates (n,)
 
 
@@ -41,5 +43,5 @@ def draw_curves(groups: dict[str, list[Curve]], path: Path) -> None:
     axes.set(xlabel="environment steps [thousands]", ylabel="success rate", ylim=(-0.02, 1.02))
     axes.legend(loc="lower right", fontsize=8)
     figure.tight_layout()
-    figure.savefig(path, dpi=120)
+    write_picture(figure, path, dpi=120)
     plt.close(figure)

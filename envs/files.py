@@ -1,5 +1,9 @@
-"""Regular files, and nothing else under a file's name: a named pipe would wait for a writer, a device may never end."""
+"""Regular files, and nothing else under a file's name: a named pipe would wait for a writer, a device may never end.
 
+What is written is whole or not there, whenever the process or the machine stops.
+"""
+
+import contextlib
 import os
 import stat
 from pathlib import Path
@@ -46,3 +50,53 @@ def read_regular(path: str | os.PathLike[str]) -> bytes:
     """Read a regular file; raises what `open_regular` does."""
     with open_regular(path) as file:
         return file.read()
+
+
+def check_replaceable(path: str | os.PathLike[str]) -> None:
+    """Check, before there is anything to write, that it takes the place of a regular file or of nothing.
+
+    Raises:
+        ValueError: Something else is there; names it.
+        OSError: It cannot be looked at.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        check_regular(path)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Put `content` in the place of `path` once it is on the disk; until then `path` stays as it was.
+
+    A symbolic link is replaced, not followed.
+
+    Raises:
+        OSError: The file cannot be written; names it.
+    """
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        partial.write_bytes(content)
+        sync(partial)
+        partial.replace(path)
+        sync(path.parent)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        with contextlib.suppress(OSError):  # the error that stopped the writing says more
+            partial.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write text as UTF-8 whatever the locale, whole or not at all; what UTF-8 cannot hold of file names is replaced.
+
+    Raises:
+        OSError: The file cannot be written; names it.
+    """
+    write_bytes(path, text.encode(errors="replace"))
+
+
+def sync(path: Path) -> None:
+    """Wait until a file's content, or a directory's names, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -12,6 +12,7 @@ from gymnasium.utils import seeding
 from envs.demonstrations import Trajectory, save_demonstrations
 from envs.errors import one_line_errors
 from envs.expert import Expert
+from envs.files import check_replaceable
 from envs.geometry import GRIDS
 from envs.make import SUCCESS_SPEEDS, make_push
 from envs.ranges import SEED, check_range
@@ -105,6 +106,7 @@ def record(
         raise ValueError("--obs is empty; give state, pointcloud or both")
     if out.exists() and not overwrite:
         raise FileExistsError(f"{out}: exists already; choose another name or --overwrite")
+    check_replaceable(out)
     from envs.playback import describe_environment  # here, for it imports the simulator
 
     clouds = "pointcloud" in obs

@@ -11,6 +11,8 @@ import imageio.v2 as imageio
 import numpy as np
 from jaxtyping import UInt8
 
+from envs.files import check_replaceable
+
 FPS = 20  # real time
 SUFFIXES = (".mp4", ".gif")
 
@@ -22,10 +24,10 @@ def open_video(path: Path) -> Iterator[Callable[[UInt8[np.ndarray, "rows columns
     ``.mp4`` is H.264 that any player shows, ``.gif`` needs no encoder. A symbolic link is replaced, not followed.
 
     Raises:
+        ValueError: Something else than a regular file is there; names it.
         OSError: The file cannot be written, said before the first frame where it is known then; names it.
     """
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a directory; name a file")
+    check_replaceable(path)
     partial = path.with_name(f".{path.stem}.{os.getpid()}.partial{path.suffix}")
     try:
         with _naming(path):

@@ -15,7 +15,7 @@ import numpy as np
 from envs.demonstrations.hdf5 import Reader, has, read
 from envs.demonstrations.success import GoalReward, first_success
 from envs.demonstrations.trajectory import SHAPES, Trajectory, check, check_length, check_rows
-from envs.files import check_regular
+from envs.files import check_regular, check_replaceable
 
 # Arrays beside the observations that are read where they are there, and what a row looks like.
 SIGNALS: dict[str, tuple[int | None, ...]] = {"actions": (2,), "rewards": (), "dones": ()}
@@ -102,6 +102,7 @@ def save_demonstrations(
         check(trajectory, f"{path}: demo_{i}")
     if path.exists() and not overwrite:
         raise FileExistsError(f"{path}: exists already; choose another name or --overwrite")
+    check_replaceable(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)

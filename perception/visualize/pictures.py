@@ -12,11 +12,13 @@ import torch
 
 import assets
 from envs.demonstrations import Trajectory, load_demonstrations
+from envs.files import check_replaceable
 from envs.geometry import GRIDS, RIM, SLOT
 from envs.goal_env import PushEnv
 from envs.make import SUCCESS_SPEEDS
 from envs.playback import get_simulator_state
 from envs.ranges import SEED, check_ranges
+from perception.picture import write_picture
 from perception.rendering import RENDERERS
 from perception.visualize.clouds import check_display, show_clouds, write_cloud
 from perception.visualize.config import VisualizeConfig
@@ -55,6 +57,8 @@ def visualize(config: VisualizeConfig) -> list[Path]:
     present = [str(path) for path in out.values() if path.exists()]
     if present and not config.overwrite:
         raise FileExistsError(f"{', '.join(present)}: exists already; choose another --out or --overwrite")
+    for path in out.values():
+        check_replaceable(path)
     with closing(_scene(config)) as scene:
         config.out.mkdir(parents=True, exist_ok=True)
         print("rendering the start")
@@ -72,14 +76,14 @@ def visualize(config: VisualizeConfig) -> list[Path]:
             print(f"left out {out.pop('cloud.ply')}: no camera sees the puck; choose another --seed or more --cameras")
         mapped = {name: phi for name, phi in potentials.items() if name == "state" or len(seen)}
         scene.env.reset(options={"puck": goal, "end_effector": goal + np.array([IN_SLOT, 0.0])})
-        draw_panel([*views, *look(scene, "puck in the slot")]).savefig(out["panel.png"])
+        write_picture(draw_panel([*views, *look(scene, "puck in the slot")]), out["panel.png"])
 
         if mapped:
             print(f"evaluating the potential of {' and '.join(mapped)} over the table")
             starts, near = {"state": state, "pointcloud": cloud}, scene.base.robosuite.success_distance
             walls = [*SLOT.walls().values(), *RIM.values()]
             maps = [survey(phi, starts[name], puck, tip, goal, walls, near) for name, phi in mapped.items()]
-            draw_heatmap(maps, walls, GRIDS[: config.grids]).savefig(out["potential.png"])
+            write_picture(draw_heatmap(maps, walls, GRIDS[: config.grids]), out["potential.png"])
         elif potentials:
             print(f"left out {out.pop('potential.png')}: it is that of clouds, and none is seen at the start")
         if trajectory:

@@ -63,12 +63,12 @@ def test_finished_runs_are_reused(tmp_path, capsys):
     assert "running" not in printed and "other settings" not in printed
 
 
-def run_compare(tmp_path, *arguments, **variables):
+def run_compare(tmp_path, *arguments, limit="unlimited", **variables):
     finished_run(tmp_path / "runs" / "push-slot-1-state-buffer-seed0", 1.0)
     command = [sys.executable, "-m", "agents.compare", "--obs", "state", "--method", "buffer", "--seeds", "1"]
+    command = ["sh", "-c", f'ulimit -S -f {limit}; exec "$@"', "sh", *command, "--runs", "runs", *arguments]
     environment = os.environ | {"PYTHONPATH": str(ROOT)} | variables
-    command += ["--runs", "runs", *arguments]
-    return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, timeout=300)
+    return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, timeout=300, check=False)
 
 
 @pytest.mark.parametrize(
@@ -87,10 +87,10 @@ def test_a_report_is_printed_on_any_terminal_and_written_in_utf_8(tmp_path, vari
 
 
 def test_a_report_that_cannot_be_written_is_printed(tmp_path):
-    (tmp_path / "out" / "results.json").mkdir(parents=True)
-    done = run_compare(tmp_path, "--out", "out")
+    """As on a full disk: no file may hold a byte."""
+    done = run_compare(tmp_path, "--out", "out", limit="0")
     assert done.returncode == 2 and "| 100.0 ± 0.0 |".encode() in done.stdout
-    assert b"results.json" in done.stderr and done.stderr.count(b"\n") == 1
+    assert b"out/report.md" in done.stderr and done.stderr.count(b"\n") == 1
 
 
 def test_a_run_with_other_settings_is_named(tmp_path, capsys):

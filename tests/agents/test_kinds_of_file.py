@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import assets
 from agents import runs
 from agents.compare import main as compare
 from agents.config import TrainConfig
@@ -14,6 +15,7 @@ from agents.evaluate import main as evaluate
 from agents.events import PATTERN
 from agents.pretrain import main as pretrain
 from agents.train import main as train
+from envs.record import main as record
 from perception.visualize.__main__ import main as visualize
 from tests.agents.one_line import one_line
 
@@ -85,6 +87,44 @@ def test_of_runs_that_are_compared(tmp_path, name, kind, capsys):
     arguments = ["--obs", "state", "--method", "buffer", "--seeds", "1", "--runs", str(run.parent)]
     error = one_line(compare, [*arguments, "--out", str(tmp_path / "out")], capsys)
     assert f"{run / name}: {kind}, not a regular file" in error
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["report.md", "results.json", "curves.png"])
+def test_of_a_report(tmp_path, name, kind, monkeypatch, capsys):
+    """Said before the trainings of which it would report."""
+    monkeypatch.setattr("agents.compare._run_missing", lambda *_: pytest.fail("a training was started"))
+    (tmp_path / "out").mkdir()
+    replace(tmp_path / "out" / name, kind)
+    arguments = ["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "out")]
+    assert f"{tmp_path / 'out' / name}: {kind}, not a regular file" in one_line(compare, arguments, capsys)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["panel.png", "cloud.ply", "scene.ply", "demonstration.mp4", "potential.png"])
+def test_of_pictures(tmp_path, name, kind, capsys):
+    replace(tmp_path / name, kind)
+    error = one_line(visualize, ["--out", str(tmp_path), "--overwrite"], capsys)
+    assert f"{tmp_path / name}: {kind}, not a regular file" in error
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_recorded_demonstrations(tmp_path, kind, monkeypatch, capsys):
+    monkeypatch.setattr("envs.record.make_push", lambda *_, **__: pytest.fail("an episode was begun"))
+    replace(tmp_path / "a.hdf5", kind)
+    monkeypatch.setattr("sys.argv", ["envs.record", "--out", str(tmp_path / "a.hdf5"), "--overwrite"])
+    error = one_line(lambda _: record(), [], capsys)
+    assert f"{tmp_path / 'a.hdf5'}: {kind}, not a regular file" in error
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("suffix", [".mp4", ".gif"])
+def test_of_a_video(tmp_path, suffix, kind, capsys):
+    path = tmp_path / f"a{suffix}"
+    replace(path, kind)
+    run = str(assets.path("policies/push-slot-1-state"))
+    assert f"{path}: {kind}, not a regular file" in one_line(evaluate, [run, "--video", str(path)], capsys)
 
 
 @pytest.mark.parametrize("kind", KINDS)

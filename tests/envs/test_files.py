@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from envs.files import open_regular, read_regular
+from envs.files import check_replaceable, open_regular, read_regular
 
 
 def test_a_regular_file_is_read_through_links_too(tmp_path):
@@ -32,3 +32,16 @@ def test_what_is_not_there_is_not_found(tmp_path):
     for path in (tmp_path / "nowhere", tmp_path / "dangling", "a\0b"):
         with pytest.raises(FileNotFoundError):
             open_regular(path)
+
+
+def test_only_a_regular_file_is_replaced(tmp_path):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    for name in ("file", "dangling", "nowhere", "no/where"):
+        check_replaceable(tmp_path / name)
+    os.mkfifo(tmp_path / "pipe")
+    for path, kind in ((tmp_path / "pipe", "a named pipe"), (tmp_path, "a directory"), ("/dev/null", "a device")):
+        with pytest.raises(ValueError, match=f"^{path}: {kind}, not a regular file$"):
+            check_replaceable(path)
+    with pytest.raises(NotADirectoryError):
+        check_replaceable(tmp_path / "file" / "below")
