@@ -24,6 +24,8 @@ from agents.update import Networks, Update, is_supported
 from shaping.discount import linear_annealing
 from shaping.visibility import puck_visible
 
+STEP = ("update", "_inputs", "_update_temperature", "_target")  # the methods of autograd's gradient step
+
 
 class SAC(StockSAC):
     """SAC (Haarnoja et al. 2018) with what the paper adds to it, and what makes its value count steps.
@@ -97,11 +99,13 @@ class SAC(StockSAC):
         networks = Networks(self)
         if networks != self._networks:
             self.policy.zero_grad()  # a gradient that the next step does not set would be taken again
-            dtype, written_out = resolve_precision(self.precision, self.device), is_supported(self)
+            dtype = resolve_precision(self.precision, self.device)
+            own = all(getattr(getattr(self, name), "__func__", None) is getattr(SAC, name) for name in STEP)
+            written_out = own and is_supported(self)
             if self.precision == "bfloat16" and not written_out:
                 raise ValueError(
                     "precision 'bfloat16': only for linear layers with ReLU between them, all of them trained, "
-                    "without hooks; choose auto"
+                    "without hooks, and for this class's own gradient step; choose auto"
                 )
             self._networks, self._step = networks, Update(self, dtype) if written_out else self.update
         return self._step

@@ -50,18 +50,25 @@ def is_supported(agent: "SAC") -> bool:
     )
     if not shared and not stock:
         return False
+    linear = all(map(is_written_out, [actor.latent_pi, *critic.q_networks, *target.q_networks]))
+    if not linear or not all(map(is_linear, (actor.mu, actor.log_std))):
+        return False
     learned = [actor.latent_pi, actor.mu, actor.log_std, *critic.q_networks]
+    parameters = [p for network in learned for _, p in network.named_parameters(remove_duplicate=False)]
+    if agent.ent_coef_optimizer is not None:
+        parameters.append(cast(Any, agent.log_ent_coef))
     return (
-        all(map(is_written_out, [actor.latent_pi, *critic.q_networks, *target.q_networks]))
-        and all(map(is_linear, (actor.mu, actor.log_std)))
-        and all(p.requires_grad for network in learned for p in network.parameters())
+        all(p.requires_grad for p in parameters)
+        and len(set(parameters)) == len(parameters)  # of a layer used twice the gradients would have to be added up
         and all(p.dtype == torch.float32 for p in agent.policy.parameters())
         and not Networks(agent).hooked
     )
 
 
 class Networks:
-    """What an agent's networks consist of now; equal where no part was replaced, set or given a hook in between.
+    """What an agent's networks consist of now, its temperature included.
+
+    Equal where no part was replaced, set, or given a hook or another `forward` in between.
 
     Args:
         agent: Its networks.
@@ -72,9 +79,15 @@ class Networks:
         used = [agent.policy, *(q for critic in critics for q in getattr(critic, "q_networks", ()))]
         modules = dict.fromkeys(module for network in used for module in network.modules())
         parameters = dict.fromkeys(parameter for network in used for parameter in network.parameters())
+        if agent.log_ent_coef is not None:
+            parameters[cast(Any, agent.log_ent_coef)] = None
         self.parts: list[Any] = [*modules, *parameters]
         self.settings = [(p.requires_grad, p.dtype, p.device) for p in parameters]
-        self.hooked = _has_any_global_hook() or any(getattr(x, name, None) for x in self.parts for name in HOOKS)
+        self.hooked = (
+            _has_any_global_hook()
+            or any(getattr(x, name, None) for x in self.parts for name in HOOKS)
+            or any("forward" in vars(module) for module in modules)
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Networks) and self._key() == other._key()

@@ -163,13 +163,48 @@ def without_bias(agent):
     agent.actor.latent_pi[2] = layer
 
 
+def watch_temperature(agent):
+    agent.log_ent_coef.register_hook(lambda grad: 3 * grad + 1e-3)
+
+
+def replace_forward(agent):
+    layer = agent.actor.mu
+    layer.forward = lambda x: 0.3 * nn.Linear.forward(layer, x)
+
+
+def replace_forward_of_all(agent):
+    forward = agent.critic.forward
+    agent.critic.forward = lambda *args: tuple(0.3 * value for value in forward(*args))
+
+
+def share_a_layer(agent):
+    for critic in (agent.critic, agent.critic_target):
+        critic.qf1[0] = critic.qf0[0]
+
+
+def repeat_a_layer(agent):
+    agent.actor.latent_pi.extend([agent.actor.latent_pi[2], nn.ReLU()])
+
+
 def watch_optimiser(agent):
     """Which is called in the written-out step as well."""
     agent.critic.optimizer.register_step_pre_hook(lambda optimizer, *_: optimizer.param_groups[0].update(lr=1e-5))
 
 
 WRITTEN_OUT = [replace, watch_optimiser]
-BY_AUTOGRAD = [freeze, rescale_gradient, watch_outputs, watch_gradients, normalise, without_bias]
+BY_AUTOGRAD = [
+    freeze,
+    rescale_gradient,
+    watch_outputs,
+    watch_gradients,
+    watch_temperature,
+    normalise,
+    without_bias,
+    replace_forward,
+    replace_forward_of_all,
+    share_a_layer,
+    repeat_a_layer,
+]
 
 
 @pytest.mark.parametrize("change", [*WRITTEN_OUT, *BY_AUTOGRAD])
@@ -205,3 +240,16 @@ def test_a_precision_that_only_the_written_out_step_has_is_refused_when_it_goes(
     freeze(agent)
     with pytest.raises(ValueError, match="precision 'bfloat16': only for linear layers"):
         agent.learn(14)
+
+
+@pytest.mark.parametrize("name", ["update", "_target"])
+def test_a_gradient_step_that_is_overridden_is_taken(name):
+    calls = []
+
+    def override(self, *args):
+        calls.append(1)
+        return getattr(SAC, name)(self, *args)
+
+    derived = type("Derived", (SAC,), {name: override})
+    agent = derived("MlpPolicy", Draws(), **SETTINGS).learn(18)
+    assert len(calls) == agent._n_updates == 6
