@@ -27,11 +27,12 @@ class ShapedReplayBuffer(StoredReplayBuffer):
     r̄ = scale · [r + γΦ(s′) − Φ(s)]  (paper, eq. reshaped_reward)
 
     Φ(s′) depends on how the step ended as in `shaping.PotentialShaping`: Φ's own constant where it reached the goal
-    set, 0 where it terminated otherwise, and that last seen where s′ does not show the puck. The first step of an
-    episode may hold the `info` of its reset, as `info["reset_info"]`; without it the first frame counts as showing the
-    puck. Stored rewards stay those of the task. Demonstrated transitions lie in a part of their own, which takes a
-    fixed share of every batch (paper, "importance sampling buffer"). With a frozen encoder
-    (`store_features`) its output is stored once per transition, so that no update pays for the encoder.
+    set, 0 where it terminated otherwise, and that last seen where s′ does not show the puck. Without
+    `handle_timeout_termination` a learner takes a time limit for an end, and so does Φ. The first step of an episode
+    may hold the `info` of its reset, as `info["reset_info"]`; without it the first frame counts as showing the puck.
+    Stored rewards stay those of the task. Demonstrated transitions lie in a part of their own, which takes a fixed
+    share of every batch (paper, "importance sampling buffer"). With a frozen encoder (`store_features`) its output is
+    stored once per transition, so that no update pays for the encoder.
 
     Args:
         *args: As for Stable-Baselines3's `ReplayBuffer`.
@@ -87,8 +88,8 @@ class ShapedReplayBuffer(StoredReplayBuffer):
         row, before = self.pos, self.pos - 1  # index −1 is the ring's last row
         continues = self._continues(before, obs) & np.array(["reset_info" not in info for info in infos])
         truncated = np.array([bool(info.get("TimeLimit.truncated", False)) for info in infos])
-        terminal = np.asarray(done, bool) & ~truncated
-        needed = terminal & (self.potential is not None)
+        terminal = np.asarray(done, bool) & ~(truncated & self.handle_timeout_termination)
+        needed = terminal & ~truncated & (self.potential is not None)
         success = np.array([succeeded(i, self.success, n) for i, n in zip(infos, needed.tolist(), strict=True)])
         check_finite(observation=obs, next_observation=next_obs, action=action, reward=reward)
         if self.potential is not None:

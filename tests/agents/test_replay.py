@@ -262,6 +262,19 @@ def test_a_time_limit_is_one_as_whatever_number_it_is_given(flag):
     assert batch.rewards == pytest.approx(0.9 * 8 - 8), "Φ(s′) is that of any state"
 
 
+def test_a_time_limit_from_which_no_learner_bootstraps_is_an_end():
+    buffer = ShapedReplayBuffer(
+        3, OBSERVATIONS, ACTIONS, potential=potential, gamma=0.9, handle_timeout_termination=False
+    )
+    rows = np.ones((2, 1, 8), np.float32)
+    info = {"TimeLimit.truncated": True}
+    buffer.add(rows[0], rows[1], np.zeros((1, 2)), np.zeros(1), np.array([True]), [info])
+    for _ in range(2):
+        batch = buffer.sample(4)
+        assert (batch.dones == 1).all() and (batch.rewards == -8).all()
+        buffer.recompute_potentials(potential)
+
+
 def test_observations_that_are_numbers_have_a_potential():
     def column(observations, success):
         return observations[:, 0].astype(np.float32)
