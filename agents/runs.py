@@ -149,10 +149,11 @@ def check_resumable(directory: Path, config: TrainConfig) -> None:
 def _check_layers(weights: dict[str, Any], config: TrainConfig, file: Path, directory: Path) -> None:
     """Compare the configured layers with those of a file before they are built: a number can name a huge one."""
     wanted = config.learner.net_arch
-    layers = [weights.get(f"actor.latent_pi.{2 * i}.weight") for i in range(len(wanted))]  # between them activations
+    places = range(0, 2 * len(wanted) + 1, 2)  # between them activations; behind the last one nothing
+    layers = [weights.get(f"actor.latent_pi.{i}.weight") for i in places]
     shapes = [tuple(getattr(layer, "shape", ())) for layer in layers]
-    chained = all(shape[1:] == (width,) for shape, width in zip(shapes[1:], wanted, strict=False))
-    if [shape[0] if shape else 0 for shape in shapes] != list(wanted) or not chained:
+    chained = all(shape[1:] == (width,) for shape, width in zip(shapes[1:-1], wanted, strict=False))
+    if [shape[0] if shape else 0 for shape in shapes] != [*wanted, 0] or not chained:
         raise ValueError(
             f"{directory / CONFIG}: learner.net_arch is {list(wanted)}, but weights do not fit in {file}; "
             "put back the configuration of this run"

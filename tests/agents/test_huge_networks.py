@@ -49,8 +49,8 @@ def configure(run, layers):
     (run / "config.json").write_text(json.dumps(settings))
 
 
-@pytest.mark.parametrize("layers", [HUGE, [32, 8192], [32, 32, 8192], [8192]], ids=str)
-def test_a_configuration_of_larger_networks_than_the_weights(run, layers, little_memory, capsys):
+@pytest.mark.parametrize("layers", [HUGE, [32, 8192], [32, 32, 8192], [8192], [32], []], ids=str)
+def test_a_configuration_of_other_networks_than_the_weights(run, layers, little_memory, capsys):
     configure(run, layers)
     for command, arguments in ((evaluate, [str(run)]), (resume, ["--resume", str(run)])):
         error = one_line(command, arguments, capsys)
