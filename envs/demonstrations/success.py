@@ -28,7 +28,8 @@ def first_success(
     - "pointcloud" has the centroid of what the camera saw, a few millimetres before the puck's centre, and its mean
       velocity. In 15 demonstrations of the expert it succeeded 0 to 3 steps after the puck (0.1 m/s).
 
-    Without the state, a step that was recorded with a reward of 1 or as done is a success as well.
+    Without the state, a step that was recorded with a reward of 1 or as done is a success as well. Rewards other than
+    0 and 1 are shaped or scaled, and say nothing.
 
     Args:
         observations: By name, (H + 1, …) each.
@@ -44,7 +45,7 @@ def first_success(
         solved &= lies_on_table(observations["puck_pose"])
     if "state" not in observations:
         for recorded in (rewards, dones):
-            solved[1:] |= False if recorded is None else recorded >= 1
+            solved[1:] |= recorded == 1 if recorded is not None and np.isin(recorded, (0, 1)).all() else False
     steps = np.flatnonzero(solved[1:])
     return int(steps[0]) + 1 if len(steps) else None
 

@@ -89,8 +89,9 @@ def test_recorded_rewards_and_dones_count_where_the_state_is_missing(rewards, si
     said[signal][99:] = 1.0
     assert unsolved == 121 and first_success(clouds, rewards["pointcloud"], **said) == 100
     assert first_success(rows(trajectory, "state"), rewards["state"], **said) == trajectory.horizon
-    shaped = {"rewards": np.linspace(0.0, 0.9, trajectory.horizon)}  # nearness is no success
-    assert first_success(clouds, rewards["pointcloud"], **shaped) == unsolved
+    for most in (0.9, 3.0):  # nearness is no success, on whatever scale
+        shaped = {"rewards": np.linspace(0.0, most, trajectory.horizon)}
+        assert first_success(clouds, rewards["pointcloud"], **shaped) == unsolved
 
 
 def test_the_start_is_no_end(rewards):
