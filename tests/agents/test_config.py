@@ -1,5 +1,6 @@
 """Configurations from files: what does not fit is refused in one line."""
 
+import dataclasses
 import inspect
 import json
 from operator import attrgetter
@@ -51,6 +52,7 @@ def test_the_paper_s_agent_has_the_paper_s_settings(obs):
     config = parse(["--preset", "paper", "--obs", obs, "--device", "cpu"])
     env = make_env(config)
     model = make_agent(config, env)
+    shown, one_of_each = (load_trajectories(each, env) for each in (config, dataclasses.replace(config, grids=2)))
     env.close()
     buffer = model.replay_buffer
     assert (model.batch_size, model.gradient_steps, model.train_freq.frequency) == (512, 2, 1)
@@ -62,10 +64,10 @@ def test_the_paper_s_agent_has_the_paper_s_settings(obs):
     assert model.log_ent_coef.item() == stock.log_ent_coef.item()
     assert [layer.out_features for layer in model.actor.latent_pi[::2]] == stock.policy.net_arch
     assert buffer.buffer_size == STEPS[obs], "a ring of a million that the training does not fill"
-    assert buffer.demonstration_share == 0.1 and buffer.demonstrations.size() == load_trajectories(config)[0].horizon
+    assert buffer.demonstration_share == 0.1 and buffer.demonstrations.size() == shown[0].horizon
+    assert (len(shown), len(one_of_each)) == (1, 2)
     potential = buffer.potential
     assert (potential.combine, potential.radius, potential.terminal, potential.gamma) == ("sum", 0.1, 1.0, 0.99)
-    assert len(load_trajectories(parse(["--preset", "paper", "--grids", "2"]))) == 2
 
 
 @pytest.mark.parametrize(
