@@ -14,6 +14,7 @@ from agents.config_json import to_json
 from agents.evaluate import main as evaluate
 from agents.events import PATTERN
 from agents.pretrain import main as pretrain
+from agents.pretrain_config import PretrainConfig
 from agents.train import main as train
 from envs.record import main as record
 from perception.visualize.__main__ import main as visualize
@@ -140,10 +141,11 @@ def test_of_what_is_drawn_or_trained_with(tmp_path, flag, kind, capsys):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["config.json", ".lock"])
 def test_of_a_pre_training_that_is_resumed(tmp_path, name, kind, capsys):
-    (tmp_path / "a.partial" / "step-000000030").mkdir(parents=True)
-    replace(tmp_path / "a.partial" / name, kind)
-    error = one_line(pretrain, ["--resume", "--out", str(tmp_path / "a.pt")], capsys)
-    assert str(tmp_path / "a.partial" / name) in error
+    partial = tmp_path / "a.partial"
+    (partial / "step-000000030").mkdir(parents=True)
+    (partial / "config.json").write_text(to_json(PretrainConfig(out=Path("a.pt"))))
+    replace(partial / name, kind)
+    assert f"{partial / name}: {kind}, not a regular file" in one_line(pretrain, ["--resume", str(partial)], capsys)
     assert [path.name for path in tmp_path.rglob("step-*")] == ["step-000000030"]
 
 

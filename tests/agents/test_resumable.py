@@ -10,8 +10,10 @@ import pytest
 
 from agents import runs
 from agents.checkpoint import list_checkpoints
+from agents.config_json import to_json
 from agents.evaluate import main as evaluate
 from agents.pretrain import main as pretrain
+from agents.pretrain_config import PretrainConfig
 from agents.train import main, train
 from tests.agents.one_line import one_line
 
@@ -134,6 +136,9 @@ def test_a_directory_that_is_no_run_is_not_advised(original, tmp_path):
 def test_without_an_intact_checkpoint_a_pre_training_is_left_as_it_is(tmp_path, capsys):
     partial = tmp_path / "a.partial"
     (partial / "step-000000030").mkdir(parents=True)
-    error = one_line(pretrain, ["--resume", "--out", str(tmp_path / "a.pt")], capsys)
-    assert f"{partial / 'config.json'}: damaged or missing" in error and "start again" not in error
+    error = one_line(pretrain, ["--resume", str(partial)], capsys)
+    assert f"{partial} holds no pre-training to resume: it has no config.json" in error and "start again" not in error
+    (partial / "config.json").write_text(to_json(PretrainConfig(out=Path("a.pt"))))
+    error = one_line(pretrain, ["--resume", str(partial)], capsys)
+    assert f"{partial} has no intact checkpoint; put a copy back, or choose another --out" in error
     assert [path.name for path in partial.glob("step-*")] == ["step-000000030"]
