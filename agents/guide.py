@@ -12,7 +12,7 @@ from shaping.value import ValueEstimator
 class Guide:
     """Take over a share of the training steps, drawn at each, with the goal policy learned beside Ṽ_g.
 
-    The paper names goal-conditioned controllers for exploration as future work (sec. 5, after Nasiriany et al. 2019).
+    The paper names goal-conditioned controllers for exploration as future work (sec. 6, after Nasiriany et al. 2019).
     Guided transitions enter the buffer like any other; the agent's own policy acts where no demonstration is in range
     and where the frame does not show the puck.
 

@@ -37,7 +37,8 @@ class ShapedReplayBuffer(StoredReplayBuffer):
     Args:
         *args: As for Stable-Baselines3's `ReplayBuffer`.
         potential: Φ(observations (B, …), success (B,)) → (B,); None leaves the reward as it is.
-        gamma: γ of the shaping; it never follows the learner's annealed discount.
+        gamma: γ of the shaping, the potential's own by default, and 0.99 if it has none; it never follows the learner's
+            annealed discount.
         reward_scale: Factor on the composed reward.
         seed: Seed of the sampling.
         success: How the task says that a step reached the goal set: a key of `info`, or a function of it.
@@ -48,14 +49,15 @@ class ShapedReplayBuffer(StoredReplayBuffer):
         self,
         *args: Any,
         potential: PotentialFunction | None = None,
-        gamma: float = 0.99,
+        gamma: float | None = None,
         reward_scale: float = 1.0,
         seed: int = 0,
         success: Success = IS_SUCCESS,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.potential, self.gamma, self.reward_scale = potential, gamma, reward_scale
+        self.potential, self.reward_scale = potential, reward_scale
+        self.gamma = float(getattr(potential, "gamma", 0.99) if gamma is None else gamma)
         self.success = success
         self.rng = np.random.default_rng(seed)
         self.potentials = np.zeros((self.buffer_size, self.n_envs, 2), np.float32)  # Φ(s), Φ(s′)

@@ -39,7 +39,7 @@ class SAC(StockSAC):
         target_bounds: Range of the critic's targets; None leaves them unclipped (paper: [−2, 1], the prior [0, 1]).
         entropy_in_target: Keep the entropy bonus in the critic's target. Without it the value is that of the reward
             alone; the bonus stays in the actor's loss.
-        annealing_steps: Environment steps over which the discount rises linearly from 0 to `gamma` (paper, sec. 3.4).
+        annealing_steps: Environment steps over which the discount rises linearly from 0 to `gamma` (paper, sec. 4.4).
         precision: Of the products between hidden layers; "auto" is bfloat16 where the device multiplies in it.
             Parameters, their gradients, values and sums stay in float32.
         **kwargs: As for Stable-Baselines3's SAC.

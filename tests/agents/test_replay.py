@@ -224,6 +224,19 @@ def test_rewards_are_those_of_the_wrapper_in_every_environment(goes_on):
     np.testing.assert_allclose(buffer.potentials, cached, atol=1e-6)
 
 
+@pytest.mark.parametrize("own, given, right", [(0.5, None, 0.5), (0.5, 0.9, 0.9), (None, None, 0.99)])
+def test_the_discount_of_the_shaping_is_the_potential_s_unless_it_is_given(own, given, right):
+    def height(observations, success):
+        return observations[:, 0]
+
+    if own is not None:
+        height.gamma = own
+    buffer = ShapedReplayBuffer(5, OBSERVATIONS, ACTIONS, potential=height, gamma=given)
+    here, there = np.full((1, 8), 0.25, np.float32), np.full((1, 8), 0.75, np.float32)
+    buffer.add(here, there, np.zeros((1, 2)), np.array([2.0]), np.array([False]), [{}])
+    assert buffer.sample(1).rewards.item() == pytest.approx(2.0 + right * 0.75 - 0.25)
+
+
 def test_a_constant_on_the_potential_changes_non_terminal_rewards_by_gamma_minus_one_times_it():
     plain, raised = shaped(), shaped()
     raised.recompute_potentials(lambda o, s: potential(o, s) + 3)
