@@ -125,6 +125,9 @@ class Potential:
     ) -> tuple[Float[np.ndarray, "batch ..."], Bool[np.ndarray, " batch"]]:
         """Aim every observation at the demonstrated goal that Φ chose, where a guiding policy should go.
 
+        Where that is the last goal of a demonstration, which is known only to lie in the goal set, often at its edge,
+        the task's own goal takes its place: a policy that comes near the edge need not have entered.
+
         Returns:
             The observations with that goal substituted, and whether there is one; an observation without one
             is returned as it is.
@@ -132,8 +135,8 @@ class Potential:
         observations = self._checked(observations)
         _, chosen = self._best(observations)
         valid = chosen >= 0
-        aimed = observations.copy()
-        aimed[valid] -= self.demonstrated.shift[chosen[valid]]
+        aimed, between = observations.copy(), valid & ~np.isin(chosen, self.demonstrated.starts[1:] - 1)
+        aimed[between] -= self.demonstrated.shift[chosen[between]]
         return aimed, valid
 
     def explain(self, observation: Float[np.ndarray, "..."]) -> dict[str, Any]:
