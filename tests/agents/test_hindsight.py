@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from agents.hindsight import NEARBY, HindsightReplayBuffer
-from agents.pretrain import GoalLearnerConfig, PretrainConfig, make_goal_learner, make_plane
+from agents.pretrain import make_goal_learner, make_plane
+from agents.pretrain_config import GoalLearnerConfig, PretrainConfig
 from shaping.goals import make_goals
 
 STILL = np.zeros(2)

@@ -11,7 +11,8 @@ import assets
 from agents import SAC
 from agents.build import make_agent, make_env
 from agents.features import SharedActor, SharedEncoderPolicy
-from agents.pretrain import GoalLearnerConfig, PretrainConfig, make_goal_learner, make_plane
+from agents.pretrain import make_goal_learner, make_plane
+from agents.pretrain_config import GoalLearnerConfig, PretrainConfig
 from agents.replay import ShapedReplayBuffer
 from agents.runs import load_policy
 

@@ -232,7 +232,10 @@ def test_nothing_is_said_at_exit(then):
 @pytest.mark.parametrize(
     ("environment", "names"),
     [
-        ({"MUJOCO_EGL_DEVICE_ID": "99"}, ["libEGL", "set MUJOCO_GL to osmesa"]),
+        (
+            {"MUJOCO_EGL_DEVICE_ID": "99"},
+            ["an EGL device (0", "MUJOCO_EGL_DEVICE_ID is '99'", "set MUJOCO_GL to osmesa"],
+        ),
         ({"MUJOCO_GL": "off"}, ["MUJOCO_GL=off", "egl"]),
         ({"MUJOCO_GL": "glfw", "DISPLAY": ""}, ["libglfw", "MUJOCO_GL=glfw"]),
     ],
