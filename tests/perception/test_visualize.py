@@ -1,7 +1,6 @@
 """Pictures show what is there: points on the puck, images upright, Φ where the puck would be."""
 
 import dataclasses
-import socket
 import subprocess
 
 import h5py
@@ -16,7 +15,6 @@ from envs.geometry import PUCK_RADIUS, RIM, SLOT, TABLE_HEIGHT
 from envs.record import demonstrate
 from perception.cameras import Intrinsics
 from perception.point_cloud import back_project, open3d, transform
-from perception.visualize import clouds
 from perception.visualize.__main__ import main
 from perception.visualize.film import Film, film_suffix, write_film
 from perception.visualize.heatmap import draw_heatmap
@@ -276,29 +274,6 @@ def test_bad_input_ends_in_one_line(files, tmp_path, capsys, arguments, named):
     defaults = [str(part) for name, path in given.items() if name not in arguments for part in (name, path)]
     fails(capsys, [*defaults, *arguments], named)
     assert not (tmp_path / "new").exists()
-
-
-@pytest.mark.parametrize(
-    "display", [{}, {"DISPLAY": ":99"}, {"WAYLAND_DISPLAY": "wayland-99"}, {"DISPLAY": ":99", "WAYLAND_DISPLAY": "w"}]
-)
-def test_window_needs_a_display(tmp_path, capsys, monkeypatch, display):
-    """Also where one is named and nothing is there: Open3D would draw into an image, and wait."""
-    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in display.items():
-        monkeypatch.setenv(name, value)
-    fails(capsys, ["--out", str(tmp_path / "new"), "--window"], next(iter(display.values()), "DISPLAY is set"))
-    assert not (tmp_path / "new").exists()
-
-
-def test_a_display_that_does_not_answer(tmp_path, capsys, monkeypatch):
-    """X11 waits for as long as the connection is open."""
-    monkeypatch.setattr(clouds, "PATIENCE", 2)
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        server.listen()
-        monkeypatch.setenv("DISPLAY", f"127.0.0.1:{server.getsockname()[1] - 6000}")
-        fails(capsys, ["--out", str(tmp_path / "new"), "--window"], "no answer within 2 s")
 
 
 def fails(capsys, arguments: list[str], named: str) -> None:
