@@ -6,13 +6,7 @@ import pytest
 
 from perception.visualize import clouds
 from perception.visualize.__main__ import main
-
-
-def fails(capsys, arguments: list[str], named: str) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main(arguments)
-    error = capsys.readouterr().err
-    assert stop.value.code == 2 and named in error and error.count("\n") == 1, error
+from tests.agents.one_line import one_line
 
 
 @pytest.mark.parametrize(
@@ -24,7 +18,8 @@ def test_window_needs_a_display(tmp_path, capsys, monkeypatch, display):
         monkeypatch.delenv(name, raising=False)
     for name, value in display.items():
         monkeypatch.setenv(name, value)
-    fails(capsys, ["--out", str(tmp_path / "new"), "--window"], next(iter(display.values()), "DISPLAY is set"))
+    error = one_line(main, ["--out", str(tmp_path / "new"), "--window"], capsys)
+    assert next(iter(display.values()), "DISPLAY is set") in error
     assert not (tmp_path / "new").exists()
 
 
@@ -35,4 +30,4 @@ def test_a_display_that_does_not_answer(tmp_path, capsys, monkeypatch):
         server.bind(("127.0.0.1", 0))
         server.listen()
         monkeypatch.setenv("DISPLAY", f"127.0.0.1:{server.getsockname()[1] - 6000}")
-        fails(capsys, ["--out", str(tmp_path / "new"), "--window"], "no answer within 2 s")
+        assert "no answer within 2 s" in one_line(main, ["--out", str(tmp_path / "new"), "--window"], capsys)
