@@ -13,16 +13,18 @@ from stable_baselines3.common.monitor import Monitor
 
 import assets
 import envs  # noqa: F401 (registers the tasks)
-from agents.config import METHODS, TrainConfig
+from agents.collector import CollectedSteps, Collector
+from agents.config import METHODS, LearnerConfig, TrainConfig
 from agents.features import EncoderExtractor, SharedEncoderPolicy
 from agents.guide import Guide
-from agents.hardware import resolve_device, resolve_precision
+from agents.hardware import has_second_core, resolve_device, resolve_precision
 from agents.replay import ShapedReplayBuffer
 from agents.sac import SAC
 from envs.demonstrations import Trajectory, load_demonstrations, warn_if_longer
 from perception.registry import available_encoders, make_encoder
 from shaping.goals import make_goals
 from shaping.potential import Potential
+from shaping.reward import value_bounds
 from shaping.value import ValueEstimator
 
 ENVIRONMENTS = {"push-slot": "PushSlot-v0"}
@@ -148,10 +150,11 @@ def make_agent(config: TrainConfig, env: gym.Env) -> SAC:
         learning_starts=learner.learning_starts,
         batch_size=learner.batch_size,
         gamma=learner.gamma,
-        train_freq=1,
-        gradient_steps=learner.gradient_steps,
+        tau=learner.tau,
+        train_freq=learner.block,
+        gradient_steps=round(learner.update_ratio * learner.block),
         ent_coef=learner.ent_coef,
-        target_bounds=learner.target_bounds,
+        target_bounds=_target_bounds(learner, potential),
         entropy_in_target=learner.entropy_in_target,
         precision=learner.precision,
         annealing_steps=learner.annealing_steps if method.annealing else 0,
@@ -171,12 +174,46 @@ def make_agent(config: TrainConfig, env: gym.Env) -> SAC:
     buffer: Any = model.replay_buffer
     if pretrained and estimator is not None:
         _start_encoder(model, estimator)
+    buffer.n_steps = learner.n_steps
     if method.buffer:
         demonstrated = _demonstrated(config, model, trajectories, shaping)
+        demonstrated.n_steps = learner.n_steps
         buffer.set_demonstrations(demonstrated, learner.demonstration_share)
     if potential is not None and estimator is not None and learner.guided_share > 0:
-        model.guide = Guide(potential, estimator, learner.guided_share, learner.guide_noise, config.seed)
+        model.guide = Guide(
+            potential, estimator, learner.guided_share, learner.guide_noise, config.seed, learner.guide_decay
+        )
     return model
+
+
+def collect_beside(model: SAC, config: TrainConfig) -> CollectedSteps:
+    """Let a copy of the policy collect what `model` learns from, in a process of its own where there is a core for it.
+
+    The model's environments are the copy's from now on.
+    """
+    assert model.env is not None
+    spaces = model.observation_space, model.action_space
+    shaping = model.replay_buffer_kwargs
+    recorder = ShapedReplayBuffer(2 * model.n_envs, *spaces, device="cpu", n_envs=model.n_envs, **shaping)
+    collector = Collector(model, recorder, config.seed)
+    if model.replay_buffer.features is not None:  # type: ignore[union-attr]
+        extractor = collector.actor.features_extractor
+        recorder.store_features(extractor, extractor.features_dim)
+    model._last_obs = collector.observations
+    model._last_episode_starts = np.ones(model.n_envs, bool)
+    model.collected = CollectedSteps(
+        collector, model, config.parallel == "on" or (config.parallel == "auto" and has_second_core())
+    )
+    return model.collected
+
+
+def _target_bounds(learner: LearnerConfig, potential: Potential | None) -> tuple[float, float] | None:
+    """The configured range of targets; by default that of the values that can be reached."""
+    if learner.target_bounds is not None or learner.entropy_in_target:
+        return learner.target_bounds
+    largest, terminal = (0.0, 0.0) if potential is None else (potential.largest, potential.terminal)
+    scaled = [learner.reward_scale * bound for bound in value_bounds(learner.gamma, largest, terminal)]
+    return min(scaled), max(scaled)
 
 
 def revision() -> str:

@@ -13,15 +13,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-import gymnasium as gym
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
 
 from agents.checkpoint import save_checkpoint
-from agents.evaluation import Evaluation, evaluate
+from agents.evaluation import Evaluation
 from agents.files import write_tensors
 from agents.progress import Meter
 from agents.runs import BEST, policy_weights
+from agents.worker import Inline, Worker
 
 
 class Stateful(Protocol):
@@ -42,16 +42,17 @@ class Evaluate(BaseCallback):
     """Evaluate the deterministic policy every `every` steps and at the end, log the result, keep the best policy.
 
     Args:
-        env: Environment of its own, so that training is the same with and without evaluations.
+        evaluator: Evaluates weights (`Evaluator`) in an environment of its own, so that training is the same with and
+            without evaluations; perhaps in a process of its own, and its results are logged when they are there.
         every: Environment steps between evaluations.
-        episodes: Episodes of each.
         directory: Run directory; the best policy (highest success rate, then fewest steps) goes to `best.pt`.
         stop_at: Success rate that ends the training with `GoodEnough`; None never does.
     """
 
-    def __init__(self, env: gym.Env, every: int, episodes: int, directory: Path, stop_at: float | None = None) -> None:
+    def __init__(self, evaluator: Inline | Worker, every: int, directory: Path, stop_at: float | None = None) -> None:
         super().__init__()
-        self.env, self.every, self.episodes, self.directory, self.stop_at = env, every, episodes, directory, stop_at
+        self.evaluator, self.every, self.directory, self.stop_at = evaluator, every, directory, stop_at
+        self.waiting: tuple[int, dict[str, torch.Tensor]] | None = None  # step and policy under evaluation
         self.best = (-1.0, 0.0)  # `score` of the best policy
         self.best_policy: dict[str, torch.Tensor] | None = None
         self.done_at = 0  # step of the last evaluation
@@ -65,6 +66,7 @@ class Evaluate(BaseCallback):
 
     def get_state(self) -> dict[str, Any]:
         """Return the last result, and the best with its policy."""
+        self._finish()
         return {k: getattr(self, k) for k in ("best", "best_policy", "done_at", "success_rate")}
 
     def set_state(self, state: dict[str, Any]) -> None:
@@ -77,29 +79,45 @@ class Evaluate(BaseCallback):
             write_tensors(self.directory / BEST, self.best_policy)
 
     def _on_rollout_start(self) -> None:
-        if self.num_timesteps % self.every == 0:
-            self._evaluate()
+        if self.waiting is not None and self.evaluator.ready():
+            self._finish()
+        if self.num_timesteps // self.every > self.done_at // self.every:
+            self._start()
+            if self.stop_at is not None:
+                self._finish()
 
     def _on_step(self) -> bool:
         return True
 
     def _on_training_end(self) -> None:
-        self._evaluate()
+        self._start()
+        self._finish()
 
-    def _evaluate(self) -> None:
+    def _start(self) -> None:
+        """Let the present policy be evaluated."""
         if self.num_timesteps == self.done_at:
             return
-        result = evaluate(self.model, self.env, self.episodes)
-        self.done_at, self.success_rate = self.num_timesteps, result.success_rate
+        self._finish()
+        weights = policy_weights(self.model.policy)
+        self.evaluator.send({name: value.numpy() for name, value in weights.items()})
+        self.waiting, self.done_at = (self.num_timesteps, weights), self.num_timesteps
+
+    def _finish(self) -> None:
+        """Wait for the evaluation that was started, and log it."""
+        if self.waiting is None:
+            return
+        result = self.evaluator.receive()
+        (step, weights), self.waiting = self.waiting, None
+        self.success_rate = result.success_rate
         values = {"eval/success_rate": result.success_rate}
         if result.mean_steps is not None:
             values["eval/mean_steps"] = result.mean_steps
         if self.training_env.has_attr("hidden_frames"):  # so far, in which no camera saw the puck
             values["rollout/hidden_frames"] = sum(self.training_env.get_attr("hidden_frames"))
         for output in self.logger.output_formats:  # not `dump`, which would end the means of the training's own values
-            output.write(values, {}, self.num_timesteps)  # type: ignore[union-attr]
+            output.write(values, {}, step)  # type: ignore[union-attr]
         if score(result) > self.best:
-            self.best, self.best_policy = score(result), policy_weights(self.model.policy)
+            self.best, self.best_policy = score(result), weights
             write_tensors(self.directory / BEST, self.best_policy)
         if self.good_enough:
             raise GoodEnough
@@ -160,7 +178,7 @@ class Checkpoint(BaseCallback):
         if self.interrupted:
             self.save()
             raise KeyboardInterrupt
-        if self.num_timesteps % self.every == 0:
+        if self.num_timesteps // self.every > self.done_at // self.every:
             self.save()
 
     def _on_step(self) -> bool:

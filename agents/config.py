@@ -56,8 +56,14 @@ class LearnerConfig:
     """Of Adam, for actor, critics and temperature."""
     batch_size: int = 256
     """Transitions per update."""
-    gradient_steps: int = 2
+    update_ratio: float = 0.5
     """Updates per environment step."""
+    n_steps: int = 1
+    """Steps."""
+    block: int = 8
+    """Environment steps that are collected before the updates for them are taken."""
+    tau: float = 0.02
+    """Share by which the target networks follow with each update; fewer updates need a larger one."""
     buffer_size: int = 1_000_000
     """Transitions; memory is taken as it fills."""
     learning_starts: int = 1000
@@ -70,14 +76,18 @@ class LearnerConfig:
     """Temperature; "auto_X" adapts it from X. Shaped rewards are of order 0.01: a start at 1 drowns them."""
     entropy_in_target: bool = False
     """Entropy bonus in the critic's target (SAC's definition)."""
-    target_bounds: tuple[float, float] = (-2.0, 1.0)
-    """Range of the critic's targets, which are of the scaled reward."""
+    target_bounds: tuple[float, float] | None = None
+    """Range of the critic's targets, which are of the scaled reward; default: the range of reachable values, which
+    follows from the form of Φ (no limits with an entropy bonus in the target)."""
     reward_scale: float = 1.0
     """Factor on the reward that is learnt from, shaping included."""
     demonstration_share: float = 0.1
     """Share of demonstrated transitions in each batch, for methods with the buffer."""
     guided_share: float = 0.5
     """Share of training steps, drawn at each, in which the prior's goal policy acts, for methods with the potential."""
+    guide_decay: tuple[int, int] = (6_000, 12_000)
+    """Environment steps between which that share falls linearly to 0; what the guide does for the agent, the agent
+    does not learn from its own mistakes."""
     guide_noise: float = 0.2
     """Standard deviation of noise on guided actions."""
     net_arch: tuple[int, ...] = (256, 256)
@@ -136,6 +146,8 @@ class TrainConfig:
     """cpu, cuda or auto: CUDA where there is one."""
     threads: int = 1
     """CPU threads of PyTorch."""
+    parallel: Literal["auto", "on", "off"] = "auto"
+    """Collect and evaluate in processes of their own while learning, with the same result; auto: with two cores."""
     stop_at_success: float | None = None
     """End the training at the first evaluation with at least this success rate."""
     checkpoint_every: int = 10_000
@@ -151,9 +163,13 @@ PAPER = TrainConfig(
     steps=200_000,
     learner=LearnerConfig(
         batch_size=512,
+        update_ratio=2.0,
+        block=1,
+        tau=0.005,
         learning_starts=100,
         ent_coef="auto",
         entropy_in_target=True,
+        target_bounds=(-2.0, 1.0),
         guided_share=0.0,
         encoder_training="scratch",
     ),
@@ -200,9 +216,26 @@ def check(config: TrainConfig) -> None:
     check_settings(config, TRAIN)
     if len(config.learner.net_arch) > 16:
         raise ValueError(f"--learner.net-arch has {len(config.learner.net_arch)} layers; it may have 16")
-    low, high = config.learner.target_bounds
+    check_pairs(config.learner)
+    if not (updates := config.learner.update_ratio * config.learner.block) >= 1 or updates % 1:
+        raise ValueError(
+            f"--learner.update-ratio {config.learner.update_ratio:g} makes {updates:g} updates after each "
+            f"--learner.block of {config.learner.block} steps; choose them so that it is a whole number"
+        )
+
+
+def check_pairs(learner: LearnerConfig) -> None:
+    """Check pairs that must not decrease.
+
+    Raises:
+        ValueError: One does.
+    """
+    low, high = learner.target_bounds or (0, 1)
     if low >= high:
         raise ValueError(f"--learner.target-bounds are {low} and {high}; give the lower one first")
+    first, last = learner.guide_decay
+    if first > last:
+        raise ValueError(f"--learner.guide-decay is {first} and {last}; give the earlier step first")
 
 
 def check_settings(config: Any, ranges: Mapping[str, Range]) -> None:

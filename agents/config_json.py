@@ -55,7 +55,7 @@ class Settings:
     """What a run was configured with, for its checkpoints: `config.json` can be edited, a training cannot."""
 
     def __init__(self, config: TrainConfig) -> None:
-        may_change = ("steps", "out", "resume")
+        may_change = ("steps", "out", "resume", "parallel")
         self.settings = {name: value for name, value in flat(config).items() if name not in may_change}
 
     def get_state(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import torch
 
 from agents.captions import captioned
 from agents.progress import counted
@@ -54,6 +55,25 @@ def wilson_interval(successes: int, episodes: int, z: float = 1.96) -> tuple[flo
     centre = (p + z * z / (2 * n)) / (1 + z * z / n)
     half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
     return max(0.0, centre - half), min(1.0, centre + half)
+
+
+class Evaluator:
+    """Evaluate weights of a policy.
+
+    Args:
+        policy: A copy of its own of the policy.
+        env: Environment; its reward is not used.
+        episodes: Episodes of an evaluation.
+    """
+
+    def __init__(self, policy: torch.nn.Module, env: gym.Env, episodes: int) -> None:
+        self.policy, self.env, self.episodes = policy, env, episodes
+        self.policy.train(False)
+
+    def __call__(self, weights: dict[str, np.ndarray]) -> Evaluation:
+        """Run the episodes with these weights."""
+        self.policy.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()}, strict=False)
+        return evaluate(self.policy, self.env, self.episodes)
 
 
 def evaluate(

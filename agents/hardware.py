@@ -1,5 +1,7 @@
 """What is computed on, and in which number format: what is named, if it is here."""
 
+import os
+
 import torch
 
 
@@ -37,3 +39,8 @@ def resolve_precision(precision: str, device: torch.device, name: str = "precisi
     if chosen not in available:
         raise ValueError(f"{name} {precision!r}: this {device.type} offers {', '.join(available)}; or choose auto")
     return getattr(torch, chosen)
+
+
+def has_second_core() -> bool:
+    """Whether this process may use more than one core."""
+    return len(os.sched_getaffinity(0)) > 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) > 1

@@ -36,6 +36,7 @@ from agents.ranges import PRETRAIN
 from agents.sac import SAC
 from envs.errors import one_line_errors
 from shaping.goals import make_goals
+from shaping.observed_goal import ObservedGoal
 from shaping.value import ValueEstimator
 
 
@@ -129,9 +130,10 @@ def _prepare(config: PretrainConfig) -> Path | None:
 
 
 def make_plane(config: PretrainConfig) -> gym.Env:
-    """Build the plane task with the prior's goals."""
+    """Build the plane task with the prior's goals; clouds are judged by what they show."""
     reached = config.learner.success_speed
-    return gym.make("PushPlane-v0", obs=config.obs, success_speed=reached, goal_speed=config.goal_speed)
+    env = gym.make("PushPlane-v0", obs=config.obs, success_speed=reached, goal_speed=config.goal_speed)
+    return env if config.obs == "state" else ObservedGoal(env, make_goals(config.obs))
 
 
 def make_goal_learner(config: PretrainConfig, env: gym.Env) -> SAC:

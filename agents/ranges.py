@@ -5,7 +5,6 @@ from envs.ranges import MANY, SEED, Range
 _LEARNER: dict[str, Range] = {
     "learner.learning_rate": (0, 1),
     "learner.batch_size": (1, 10**6),
-    "learner.gradient_steps": (1, 1000),
     "learner.learning_starts": (0, MANY),
     "learner.gamma": (0, 1, "(]"),
 }
@@ -16,6 +15,11 @@ TRAIN: dict[str, Range] = {
     "stop_at_success": (0, 1),
     "checkpoint_every": (1, MANY),
     **_LEARNER,
+    "learner.update_ratio": (1e-3, 1000),
+    "learner.block": (1, 10**6),
+    "learner.n_steps": (1, 1000),
+    "learner.tau": (0, 1, "(]"),
+    "learner.guide_decay": (0, MANY),
     "learner.buffer_size": (1, MANY),
     "learner.annealing_steps": (0, MANY),
     "learner.reward_scale": (-1e6, 1e6),
@@ -38,6 +42,7 @@ PRETRAIN: dict[str, Range] = {
     "episodes": (1, 10**6),
     "evaluate_every": (1, MANY),
     **_LEARNER,
+    "learner.gradient_steps": (1, 1000),
     "learner.relabelled": (0, 1),
     "learner.nearby": (0, 1),
     "learner.nearby_steps": (0, MANY),

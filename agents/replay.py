@@ -68,6 +68,7 @@ class ShapedReplayBuffer(StoredReplayBuffer):
         self.next_features: Following | None = None
         self.demonstrations: ShapedReplayBuffer | None = None
         self.demonstration_share = 0.0
+        self.n_steps, self.discount = 1, self.gamma
 
     def add(
         self,
@@ -189,22 +190,33 @@ class ShapedReplayBuffer(StoredReplayBuffer):
     def _draw(self, batch_size: int) -> tuple[np.ndarray, np.ndarray]:
         return self.rng.integers(self.size(), size=batch_size), self.rng.integers(self.n_envs, size=batch_size)
 
-    def _batch(self, rows: np.ndarray, envs: np.ndarray) -> Batch:
-        dones = self.dones[rows, envs] * (1 - self.timeouts[rows, envs])
-        potentials = self.potentials[rows, envs]
+    def _composed(self, rows: np.ndarray, envs: np.ndarray) -> np.ndarray:
         rewards = self.rewards[rows, envs]
-        if self.potential is not None:
-            rewards = shaped_reward(rewards, potentials[:, 0], potentials[:, 1], self.gamma)
+        if self.potential is None:
+            return rewards
+        potentials = self.potentials[rows, envs]
+        return shaped_reward(rewards, potentials[:, 0], potentials[:, 1], self.gamma)
+
+    def _batch(self, rows: np.ndarray, envs: np.ndarray) -> Batch:
+        rewards, first = self._composed(rows, envs), rows
+        discounts = np.full(len(rows), self.discount, np.float32)
+        for _ in range(self.n_steps - 1):
+            moving = self.next_observations.place[rows] == 0
+            rows = np.where(moving, (rows + 1) % self.buffer_size, rows)
+            rewards = rewards + np.where(moving, discounts * self._composed(rows, envs), 0.0).astype(np.float32)
+            discounts = np.where(moving, discounts * self.discount, discounts).astype(np.float32)
+        dones = self.dones[rows, envs] * (1 - self.timeouts[rows, envs])
         features = next_features = None
         if self.features is not None and self.next_features is not None:
-            features = self.to_torch(self.features[rows, envs])
+            features = self.to_torch(self.features[first, envs])
             next_features = self.to_torch(self.next_features[rows, envs])
         return Batch(
-            self.to_torch(self.observations[rows, envs]),
-            self.to_torch(self.actions[rows, envs]),
+            self.to_torch(self.observations[first, envs]),
+            self.to_torch(self.actions[first, envs]),
             self.to_torch(self.next_observations[rows, envs]),
             self.to_torch(dones[:, None]),
             self.to_torch((self.reward_scale * rewards)[:, None]),
+            discounts=self.to_torch(discounts[:, None]),
             features=features,
             next_features=next_features,
         )

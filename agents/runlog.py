@@ -1,7 +1,9 @@
 """What a training logs: `progress.csv`, and the same for TensorBoard."""
 
+import bisect
 import csv
 import io
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +39,10 @@ class RunLog(KVWriter):
 
     def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
         """Log the numbers among `key_values`; of two under one name in one step the first stays."""
-        if not self.rows or self.rows[-1]["step"] != step:
-            self.rows.append({"step": step})
-        row = self.rows[-1]
+        place = bisect.bisect_left(self.rows, step, key=itemgetter("step"))  # an evaluation comes later than its step
+        if place == len(self.rows) or self.rows[place]["step"] != step:
+            self.rows.insert(place, {"step": step})
+        row = self.rows[place]
         numbers = {k: v for k, v in sorted(key_values.items()) if isinstance(v, (int, float, np.number))}
         new = {name: float(value) for name, value in numbers.items() if name not in row}
         row |= new

@@ -1,6 +1,7 @@
 """Soft actor-critic with clipped targets and an annealed discount, as a Stable-Baselines3 algorithm."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,12 @@ from jaxtyping import Float
 from stable_baselines3 import SAC as StockSAC
 from stable_baselines3.common.buffers import NStepReplayBuffer
 from stable_baselines3.common.torch_layers import FlattenExtractor
-from stable_baselines3.common.type_aliases import GymEnv
-from stable_baselines3.common.vec_env import unwrap_vec_normalize
+from stable_baselines3.common.type_aliases import GymEnv, TrainFreq
+from stable_baselines3.common.vec_env import VecEnv, unwrap_vec_normalize
 from torch import Tensor
 from torch.nn import functional as F
 
+from agents.collector import CollectedSteps
 from agents.features import Features, SharedEncoderPolicy
 from agents.finite import check_finite
 from agents.guide import Guide
@@ -63,11 +65,12 @@ class SAC(StockSAC):
         self.annealing_steps = annealing_steps
         self.precision = precision
         self.guide: Guide | None = None
+        self.collected: CollectedSteps | None = None
         self._last_visible = np.ones(0, bool)  # whether `_last_obs` shows the puck, in every environment
         super().__init__(*args, **kwargs)
 
     def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), "guide", "_networks", "_step"]
+        return [*super()._excluded_save_params(), "guide", "collected", "_networks", "_step"]
 
     def _setup_model(self) -> None:
         super()._setup_model()
@@ -113,14 +116,31 @@ class SAC(StockSAC):
     def _sample_action(
         self, learning_starts: int, action_noise: Any = None, n_envs: int = 1
     ) -> tuple[np.ndarray, np.ndarray]:
+        if self.collected is not None:
+            return self.collected.actions()
         actions, buffer_actions = super()._sample_action(learning_starts, action_noise, n_envs)
         if self.guide is not None:
-            guided, where = self.guide(self._last_obs, self._last_visible)  # type: ignore[arg-type]
+            guided, where = self.guide(self._last_obs, self._last_visible, self.num_timesteps)  # type: ignore[arg-type]
             space: Any = self.action_space
             buffer_actions[where] = guided[where]
             actions[where] = self.policy.unscale_action(guided[where]).clip(space.low, space.high)
             self.logger.record_mean("rollout/guided_share", float(where.mean()))
         return actions, buffer_actions
+
+    def collect_rollouts(self, env: VecEnv, callback: Any, train_freq: TrainFreq, *args: Any, **kwargs: Any) -> Any:
+        """Take the steps of a block, or those that are left of the training; in the environments, or as collected."""
+        if self.collected is None:
+            return super().collect_rollouts(env, callback, train_freq, *args, **kwargs)
+        left = -(-(self._total_timesteps - self.num_timesteps) // env.num_envs)
+        train_freq = TrainFreq(min(train_freq.frequency, left), train_freq.unit)
+        return super().collect_rollouts(self.collected, callback, train_freq, *args, **kwargs)
+
+    def dump_logs(self) -> None:
+        """Log, with shares of the time by what it was spent on."""
+        if self.collected is not None:
+            for name, share in self.collected.shares().items():
+                self.logger.record(f"time/{name}", share)
+        super().dump_logs()
 
     def _setup_learn(
         self, total_timesteps: int, callback: Any = None, reset_num_timesteps: bool = True, *args: Any
@@ -134,6 +154,11 @@ class SAC(StockSAC):
     def _store_transition(
         self, replay_buffer: Any, buffer_action: Any, new_obs: Any, reward: Any, dones: Any, infos: list[dict[str, Any]]
     ) -> None:
+        if self.collected is not None:
+            with self.collected.clock("storing"):
+                replay_buffer.put(self.collected.row)
+            self._last_obs = new_obs
+            return
         frames: Any = zip(infos, self._last_episode_starts, self._last_visible, strict=True)  # type: ignore[arg-type]
         for info, starts, visible in frames:
             if starts:  # nothing else tells the buffer of an episode's first frame
@@ -157,6 +182,10 @@ class SAC(StockSAC):
         Raises:
             NotFiniteError: A loss is not finite; names it.
         """
+        with nullcontext() if self.collected is None else self.collected.clock("updating"):
+            self._train(gradient_steps, batch_size)
+
+    def _train(self, gradient_steps: int, batch_size: int) -> None:
         self.policy.set_training_mode(True)
         optimizers = [self.actor.optimizer, self.critic.optimizer]
         if self.ent_coef_optimizer is not None:
@@ -164,6 +193,9 @@ class SAC(StockSAC):
         self._update_learning_rate(optimizers)
         take_step = self._choose_step()
         means: dict[str, float] = {}
+        for part in (self.replay_buffer, getattr(self.replay_buffer, "demonstrations", None)):
+            if part is not None:
+                part.discount = self.discount  # type: ignore[union-attr]
         for index in range(gradient_steps):
             batch: Any = self.replay_buffer.sample(batch_size)  # type: ignore[union-attr]
             batch = batch if isinstance(batch, Batch) else Batch(*batch)  # of Stable-Baselines3's own buffers
@@ -190,7 +222,7 @@ class SAC(StockSAC):
         actions, log_prob = self.actor.action_log_prob(held)
         log_prob = log_prob.reshape(-1, 1)
         ent_coef = self._update_temperature(log_prob)
-        target = self._target(batch, following, ent_coef)
+        target, clipped = self.clip_target(self._target(batch, following, ent_coef))
         values = torch.cat(self.critic(observations, batch.actions), dim=1)
         critic_loss = 0.5 * values.shape[1] * F.mse_loss(values, target.expand_as(values))
         self.critic.optimizer.zero_grad()
@@ -209,7 +241,15 @@ class SAC(StockSAC):
             "entropy": -log_prob.mean().item(),
             "value": values.mean().item(),
             "target": target.mean().item(),
+            "clipped_targets": clipped.item(),
         }
+
+    def clip_target(self, target: Tensor) -> tuple[Tensor, Tensor]:
+        """Return targets within `target_bounds`, and the share of them that lay outside."""
+        if self.target_bounds is None:
+            return target, target.new_zeros(())
+        clipped = target.clamp(*self.target_bounds)
+        return clipped, (clipped != target).float().mean()
 
     def _inputs(self, batch: Batch) -> tuple[Any, Any, Any]:
         """Return what the critic's loss sees of s, what the actor's loss sees of it, and what both see of s′.
@@ -238,14 +278,13 @@ class SAC(StockSAC):
 
     @torch.no_grad()
     def _target(self, batch: Batch, following: Any, ent_coef: Tensor) -> Float[Tensor, "batch 1"]:
-        """R + γ̄ (1 − terminal) [min Q′(s′, a′) − α log π(a′|s′)], within `target_bounds`."""
+        """R + γ̄ (1 − terminal) [min Q′(s′, a′) − α log π(a′|s′)], before `clip_target`."""
         actions, log_prob = self.actor.action_log_prob(following)
         value = torch.cat(self.critic_target(following, actions), dim=1).amin(dim=1, keepdim=True)
         if self.entropy_in_target:
             value = value - ent_coef * log_prob.reshape(-1, 1)
         discount = self.discount if batch.discounts is None else batch.discounts
-        target = batch.rewards + discount * (1 - batch.dones) * value
-        return target if self.target_bounds is None else target.clamp(*self.target_bounds)
+        return batch.rewards + discount * (1 - batch.dones) * value
 
     @torch.no_grad()
     def _update_target(self) -> None:

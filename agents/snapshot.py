@@ -15,8 +15,8 @@ COUNTERS = ("num_timesteps", "_n_updates", "_episode_num")
 
 def take_snapshot(model: SAC) -> dict[str, Any]:
     """Return tensors and plain data from which `restore_snapshot` continues, all but the rows of the buffers."""
-    monitor = model.env.envs[0]  # type: ignore[union-attr]
     buffer: Any = model.replay_buffer
+    collected = model.collected
     return _plain(
         {
             "policy": model.policy.state_dict(),
@@ -29,9 +29,8 @@ def take_snapshot(model: SAC) -> dict[str, Any]:
             "last_visible": torch.from_numpy(np.array(model._last_visible)),
             "episodes": [{k: float(v) for k, v in e.items() if k in "rlt"} for e in model.ep_info_buffer or ()],
             "successes": [float(success) for success in model.ep_success_buffer or ()],
-            "monitor": [float(reward) for reward in monitor.rewards],
-            "environment": get_states(monitor),
-            "guide": None if model.guide is None else model.guide.get_state(),
+            "rollout": _rollout(model) if collected is None else None,
+            "collected": None if collected is None else _tensors(collected.get_state()),
             "potential": _fingerprint(model),
             "random": _random_states(model),
         }
@@ -60,12 +59,10 @@ def restore_snapshot(model: SAC, state: dict[str, Any]) -> None:
     model._last_visible = state["last_visible"].cpu().numpy()
     model.ep_info_buffer = deque(state["episodes"], maxlen=model._stats_window_size)
     model.ep_success_buffer = deque(state["successes"], maxlen=model._stats_window_size)
-    monitor = model.env.envs[0]  # type: ignore[union-attr]
-    monitor.reset()  # wrappers insist on it; the state overwrites what it drew
-    monitor.rewards, monitor.needs_reset = list(state["monitor"]), False
-    set_states(monitor, state["environment"])
-    if model.guide is not None:
-        model.guide.set_state(state["guide"])
+    if model.collected is None:
+        _set_rollout(model, state["rollout"])
+    else:
+        model.collected.set_state(_arrays(state["collected"]))
     _restore_random_states(model, state["random"])
 
 
@@ -74,6 +71,25 @@ def buffers(model: SAC) -> dict[str, Any]:
     buffer: Any = model.replay_buffer
     named = {"buffer": buffer, "demonstrations": buffer.demonstrations}
     return {name: part for name, part in named.items() if part is not None}
+
+
+def _rollout(model: SAC) -> dict[str, Any]:
+    """Where an agent is that acts in its environment itself."""
+    monitor = model.env.envs[0]  # type: ignore[union-attr]
+    return {
+        "monitor": [float(reward) for reward in monitor.rewards],
+        "environment": get_states(monitor),
+        "guide": None if model.guide is None else model.guide.get_state(),
+    }
+
+
+def _set_rollout(model: SAC, state: dict[str, Any]) -> None:
+    monitor = model.env.envs[0]  # type: ignore[union-attr]
+    monitor.reset()  # wrappers insist on it; the state overwrites what it drew
+    monitor.rewards, monitor.needs_reset = list(state["monitor"]), False
+    set_states(monitor, state["environment"])
+    if model.guide is not None:
+        model.guide.set_state(state["guide"])
 
 
 def _optimizers(model: SAC) -> dict[str, torch.optim.Optimizer]:
@@ -108,6 +124,20 @@ def _restore_random_states(model: SAC, states: dict[str, Any]) -> None:
     for buffer, state in zip(buffers(model).values(), states["buffers"], strict=True):
         buffer.rng.bit_generator.state = state
     model.action_space.np_random.bit_generator.state = states["action_space"]
+
+
+def _tensors(value: Any) -> Any:
+    """Arrays as tensors."""
+    if isinstance(value, dict):
+        return {key: _tensors(item) for key, item in value.items()}
+    return torch.from_numpy(value.copy()) if isinstance(value, np.ndarray) else value
+
+
+def _arrays(value: Any) -> Any:
+    """Tensors as arrays, but for random states, which stay what they are."""
+    if isinstance(value, dict):
+        return {key: item if key == "random" else _arrays(item) for key, item in value.items()}
+    return value.numpy() if isinstance(value, torch.Tensor) else value
 
 
 def _plain(value: Any) -> Any:

@@ -108,6 +108,19 @@ class StoredReplayBuffer(ReplayBuffer):
         # a full ring in a larger buffer is not full any more
         self.pos = position % self.buffer_size if self.full else count
 
+    def row(self, index: int) -> dict[str, np.ndarray]:
+        """Return copies of what is stored of one step of every environment, by name."""
+        stored = {name: getattr(self, name)[index].copy() for name in self._stored()}
+        return stored | {name: getattr(self, name).after(index).copy() for name in self._following()}
+
+    def put(self, row: dict[str, np.ndarray]) -> None:
+        """Store what another buffer's `row` returned."""
+        for name in (*self._stored(), *self._following()):
+            getattr(self, name)[self.pos] = row[name]
+        self.pos += 1
+        if self.pos == self.buffer_size:
+            self.full, self.pos = True, 0
+
     def _continues(self, before: int, obs: np.ndarray) -> np.ndarray:
         """Where observations (envs, …) go on from what follows a row; nowhere if there is none."""
         after = self.next_observations.after(before).reshape(self.n_envs, -1)

@@ -1,5 +1,6 @@
 """Train an agent: ``python -m agents.train --obs pointcloud``."""
 
+import copy
 import dataclasses
 import shlex
 import sys
@@ -12,19 +13,20 @@ import tyro
 from stable_baselines3.common.callbacks import CallbackList
 
 from agents import runs
-from agents.build import check_encoder, make_agent, make_env, revision, stored_features
+from agents.build import check_encoder, collect_beside, make_agent, make_env, revision, stored_features
 from agents.callbacks import Checkpoint, Evaluate, GoodEnough, Progress
 from agents.checkpoint import load_checkpoint, newest_intact, set_aside, step_of
 from agents.command_line import refuse_changes, value_of
 from agents.config import PRESETS, TrainConfig, check, run_name
 from agents.config_json import Settings, to_json
-from agents.evaluation import EVALUATION_SEED, evaluate
+from agents.evaluation import EVALUATION_SEED, Evaluator, evaluate
 from agents.files import remove_partial, write_tensors, write_text
 from agents.finite import FiniteEnv, reporting
 from agents.lock import locked
 from agents.memory import check_memory, describe_memory, release_memory
 from agents.runlog import RunLogger
 from agents.sac import SAC
+from agents.worker import Inline, Worker
 from envs.errors import one_line_errors
 from shaping.goals import make_goals
 
@@ -49,6 +51,7 @@ def train(config: TrainConfig) -> dict[str, Any]:
     check_memory(config, shape, features_dim)
     env, evaluation_env = FiniteEnv(make_env(config), "training"), FiniteEnv(make_env(config), "evaluation")
     model = make_agent(config, env)
+    collect_beside(model, config)
     release_memory()
     print(describe_memory(config, shape, features_dim), flush=True)
     if model.guide is not None:
@@ -136,9 +139,12 @@ def _learn(
     logger: RunLogger,
 ) -> float:
     """Learn up to the configured step, with evaluations, checkpoints and logs; return the seconds it took."""
-    settings = config.evaluation
+    settings, collected = config.evaluation, model.collected
+    assert collected is not None
     model.set_logger(logger)
-    evaluation = Evaluate(evaluation_env, settings.every, settings.episodes, directory, config.stop_at_success)
+    evaluator = Evaluator(copy.deepcopy(model.policy).cpu(), evaluation_env, settings.episodes)
+    caller = Worker(evaluator, "the evaluating process") if collected.beside else Inline(evaluator)
+    evaluation = Evaluate(caller, settings.every, directory, config.stop_at_success)
     progress = Progress(config.steps, lambda: evaluation.success_rate)
     parts: dict[str, Any] = {"config": Settings(config), "log": logger, "evaluation": evaluation, "clock": progress}
     for name, state in beside.items():
@@ -160,8 +166,22 @@ def _learn(
     except KeyboardInterrupt:
         print(f"stopped at step {model.num_timesteps}; {_advice(directory)}")
         raise SystemExit(130) from None
+    finally:
+        collected.stop()
+        caller.close()
     model.dump_logs()
+    print(describe_shares(collected.shares()))
     return progress.seconds
+
+
+def describe_shares(shares: dict[str, float]) -> str:
+    """Describe where the time went, in a line for each process."""
+    lines = []
+    for role in dict.fromkeys(name.partition("/")[0] for name in shares):
+        parts = {name.partition("/")[2]: share for name, share in shares.items() if name.startswith(role)}
+        ordered = sorted(parts.items(), key=lambda part: -part[1])
+        lines.append(f"time of the {role}: " + ", ".join(f"{name} {share:.0%}" for name, share in ordered))
+    return "\n".join(lines)
 
 
 def _finish(

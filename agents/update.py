@@ -145,12 +145,12 @@ class Update:
         following = self.actor.forward(next_features)
         drawn, next_drawn = draw(torch.cat([self.actor.forward(features), following]), self.size)
         ent_coef = self._update_temperature(drawn.log_prob)
-        target = self._target(batch, next_features, next_drawn, ent_coef)
+        target, clipped = agent.clip_target(self._target(batch, next_features, next_drawn, ent_coef))
         values = self._update_critics(features, batch.actions, target, trained=batch.features is None)
         value, slope = self._values_and_slope(features, drawn.actions)
         self.actor.backward(through_draw(drawn, slope, ent_coef / self.size))
         step(agent.actor.optimizer)
-        return _log(values, target, value, drawn.log_prob, ent_coef)
+        return _log(values, target, value, drawn.log_prob, ent_coef) | {"clipped_targets": clipped.item()}
 
     def _preprocessed(self, batch: Batch) -> Batch:
         """Scale images, encode what is discrete and convert to float32, as Stable-Baselines3's policies do."""
@@ -180,7 +180,7 @@ class Update:
     def _target(
         self, batch: Batch, next_features: Tensor, following: Draw, ent_coef: Tensor
     ) -> Float[Tensor, "batch 1"]:
-        """R + γ̄ (1 − terminal) [min Q′(s′, a′) − α log π(a′|s′)], within the agent's bounds."""
+        """R + γ̄ (1 − terminal) [min Q′(s′, a′) − α log π(a′|s′)]."""
         x = torch.cat([next_features, following.actions.to(self.source)], dim=1)
         value = torch.cat([critic.forward(x) for critic in self.targets], dim=1).amin(dim=1, keepdim=True)
         if self.agent.entropy_in_target:
@@ -188,8 +188,7 @@ class Update:
         discount = self.agent.discount
         if batch.discounts is not None:
             discount, value = 1.0, value * batch.discounts
-        target = torch.addcmul(batch.rewards, 1 - batch.dones, value, value=discount)
-        return target if self.agent.target_bounds is None else target.clamp_(*self.agent.target_bounds)
+        return torch.addcmul(batch.rewards, 1 - batch.dones, value, value=discount)
 
     def _update_critics(
         self, features: Tensor, actions: Tensor, target: Tensor, trained: bool

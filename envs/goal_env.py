@@ -195,7 +195,7 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         self._steps += 1
         info = self._info()
         terminated = info["is_success"]
-        truncated = self._steps >= self.horizon and not terminated
+        truncated = self._steps >= self.horizon
         return self._observation(), float(terminated), terminated, truncated, info
 
     def get_state(self) -> dict[str, Any]:

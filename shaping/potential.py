@@ -95,6 +95,11 @@ class Potential:
         self.terminal = terminal
         self.spacing = spacing
 
+    @property
+    def largest(self) -> float:
+        """The largest Φ that can be outside the goal set."""
+        return 1.0 if self.combine == "product" else 2.0
+
     def __repr__(self) -> str:
         return (
             f"Potential({self.goals.name}, {len(self.demonstrated.starts) - 1} demonstrations, "

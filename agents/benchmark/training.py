@@ -25,7 +25,7 @@ def training_stages(settings: Settings) -> Iterator[Stage]:
         env, stock_env = settings.env(obs), StockPush(clouds=obs == "pointcloud")
         transitions = collect(env)
         config = settings.config(obs)
-        batch, updates = config.learner.batch_size, config.learner.gradient_steps
+        batch, updates = config.learner.batch_size, round(config.learner.update_ratio * config.learner.block)
         stock = make_stock_agent(
             stock_env,
             clouds=obs == "pointcloud",

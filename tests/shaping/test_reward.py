@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from shaping import linear_annealing, shaped_reward
+from shaping.reward import value_bounds
 
 GAMMA = 0.99
 
@@ -54,3 +55,29 @@ def test_annealing_is_linear_and_stays_below_gamma():
 def test_annealing_refuses_values_out_of_range(arguments):
     with pytest.raises(ValueError, match="give"):
         linear_annealing(*arguments)
+
+
+def test_no_return_leaves_the_bounds_and_both_are_nearly_reached():
+    """Over random potentials, lengths and learner's discounts γ̄ ≤ γ, ending in the goal set, in failure or never."""
+    rng = np.random.default_rng(0)
+    for largest, terminal in ((1.0, 1.0), (2.0, 1.0), (0.0, 0.0), (1.0, 0.0), (1.0, 3.0), (1.0, -2.0)):
+        low, high = value_bounds(0.99, largest, terminal)
+        returns = []
+        for _ in range(2000):
+            length, discount = rng.integers(1, 60), 0.99 * rng.random() ** rng.choice([0.1, 1, 10])
+            potential = rng.choice([rng.random(length), rng.integers(0, 2, length).astype(float)]) * largest
+            end, reward = ((terminal, 1.0), (0.0, 0.0), (potential[-1], 0.0))[rng.integers(3)]
+            following = np.append(potential[1:], end)
+            rewards = np.zeros(length)
+            rewards[-1] = reward
+            shaped = shaped_reward(rewards, potential, following, 0.99)
+            returns.append(float(np.sum(discount ** np.arange(length) * shaped)))
+        assert low - 1e-9 <= min(returns) and max(returns) <= high + 1e-9
+        assert min(returns) < low + 0.05 and max(returns) > high - 0.05
+
+
+def test_bounds_hold_the_value_of_following_the_demonstration():
+    """γ^(n−1) + γ^n − Φ(s), which exceeds 1 where Φ(s) is small: a bound at 1 would cut it."""
+    low, high = value_bounds(0.99, 1.0, 1.0)
+    values = [0.99 ** (n - 1) + 0.99**n - 0.3 for n in range(1, 31)]
+    assert max(values) > 1.5 and all(low < value < high for value in values)

@@ -1,0 +1,250 @@
+"""Collecting beside learning: a copy of the policy acts in the training environment while the learner updates.
+
+Steps are collected in blocks. While the updates of block k are taken, block k + 1 is collected with the weights from
+before them, in a process of its own or, with the same result, in this one:
+
+    collecting   | block k          | block k + 1      | block k + 2
+    acts with    | θ after k − 2    | θ after k − 1    | θ after k
+    updates of   |        k − 1     |        k         |        k + 1
+
+What a block becomes depends on the weights, the collector's own random state and the environment alone, so that the
+same seed gives the same run, whatever the timing. Every block comes with the state after it, from which a checkpoint
+continues, even when the collecting process has died.
+"""
+
+import copy
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
+
+from agents.environment_state import get_states, set_states
+from agents.finite import NotFiniteError
+from agents.stopwatch import Stopwatch
+from agents.stored import StoredReplayBuffer
+from agents.worker import Inline, Worker
+from shaping.visibility import puck_visible
+
+Weights = dict[str, np.ndarray]
+
+
+class Step(NamedTuple):
+    """One step of every environment, as Stable-Baselines3's `VecEnv` returns it, and what is stored of it."""
+
+    actions: np.ndarray
+    observations: np.ndarray
+    rewards: np.ndarray
+    dones: np.ndarray
+    infos: list[dict[str, Any]]
+    row: dict[str, np.ndarray]
+
+
+class Collector:
+    """Act in the training environment.
+
+    Args:
+        model: An agent at its start; its environments, and its guide, are used from here on.
+        recorder: Buffer like the agent's, of two rows: it composes what is stored of a step.
+        seed: Of exploration.
+    """
+
+    def __init__(self, model: Any, recorder: StoredReplayBuffer, seed: int) -> None:
+        self.env: VecEnv = model.env
+        self.actor = copy.deepcopy(model.actor).to("cpu").requires_grad_(False)
+        self.actor.set_training_mode(False)
+        self.action_space = copy.deepcopy(model.action_space)
+        self.action_space.seed(seed)
+        self.scale, self.unscale = model.policy.scale_action, model.policy.unscale_action
+        self.guide, self.recorder, self.learning_starts = model.guide, recorder, model.learning_starts
+        self.observations: Any = self.env.reset()
+        self.visible = puck_visible(self._reset_infos())
+        self.starts = np.ones(self.env.num_envs, bool)
+        self.num_timesteps = 0
+        self.random = torch.Generator().manual_seed(seed).get_state()
+        self.clock = Stopwatch()
+        for env in self.env.envs:  # type: ignore[attr-defined]
+            env.unwrapped.step = self.clock.watched(env.unwrapped.step, "physics")
+        potential = getattr(recorder, "potential", None)
+        if potential is not None:
+            recorder.potential = self.clock.watched(potential, "potential")  # type: ignore[attr-defined]
+
+    def collect(self, weights: Weights | None, steps: int) -> tuple[list[Step], dict[str, Any], dict[str, float]]:
+        """Take `steps` steps with these weights, None for those of before.
+
+        Returns:
+            The steps, the state after them (`get_state`), and shares of the time so far.
+
+        Raises:
+            NotFiniteError: A number is not finite; it carries the environment's last transition.
+        """
+        if weights is not None:
+            self.actor.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
+        try:
+            with self._own_randomness():
+                return [self._step() for _ in range(steps)], self.get_state(), self.clock.shares()
+        except NotFiniteError as error:
+            finite: Any = self.env.envs[0].env  # type: ignore[attr-defined]
+            error.arrays = finite.transition | error.arrays
+            raise
+
+    def _step(self) -> Step:
+        with self.clock("acting"):
+            actions, stored = self._act()
+        with self.clock("observing"):
+            observations: Any
+            observations, rewards, dones, infos = self.env.step(actions)
+        for info, starts, visible in zip(infos, self.starts, self.visible, strict=True):
+            if starts:  # nothing else tells the buffer of an episode's first frame
+                info.setdefault("reset_info", {"puck_visible": bool(visible)})
+        following = observations.copy()
+        for index in np.flatnonzero(dones):
+            following[index] = infos[index]["terminal_observation"]
+        with self.clock("storing"):
+            self.recorder.add(self.observations, following, stored, rewards, dones, infos)
+        self.observations, self.starts = observations, dones
+        self.visible = np.where(dones, puck_visible(self._reset_infos()), puck_visible(infos))
+        self.num_timesteps += len(dones)
+        return Step(actions, observations, rewards, dones, infos, self.recorder.row(self.recorder.pos - 1))
+
+    def _act(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return actions to take, and the same in [−1, 1], as they are stored."""
+        if self.num_timesteps < self.learning_starts:
+            actions = np.array([self.action_space.sample() for _ in range(self.env.num_envs)])
+        else:
+            actions, _ = self.actor.predict(self.observations, deterministic=False)
+        scaled = self.scale(actions)
+        if self.guide is not None:
+            guided, where = self.guide(self.observations, self.visible, self.num_timesteps)
+            scaled[where] = guided[where]
+        return self.unscale(scaled), scaled
+
+    def _reset_infos(self) -> list[dict[str, Any]]:
+        return self.env.unwrapped.reset_infos  # type: ignore[attr-defined]
+
+    def get_state(self) -> dict[str, Any]:
+        """Everything that the next step depends on but the weights, as plain data and arrays."""
+        return {
+            "observations": self.observations,
+            "visible": self.visible,
+            "starts": self.starts,
+            "num_timesteps": self.num_timesteps,
+            "environments": [get_states(env) for env in self.env.envs],  # type: ignore[attr-defined]
+            "episodes": [list(env.rewards) for env in self.env.envs],  # type: ignore[attr-defined]
+            "guide": None if self.guide is None else self.guide.get_state(),
+            "row": self.recorder.row(self.recorder.pos - 1) if self.recorder.size() else None,
+            "random": self.random,
+            "action_space": self.action_space.np_random.bit_generator.state,
+        }
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Continue from what `get_state` returned."""
+        self.observations, self.num_timesteps = np.asarray(state["observations"]), state["num_timesteps"]
+        self.visible, self.starts = np.asarray(state["visible"]), np.asarray(state["starts"])
+        monitors: Any = self.env.envs  # type: ignore[attr-defined]
+        for monitor, layers, rewards in zip(monitors, state["environments"], state["episodes"], strict=True):
+            monitor.reset()  # wrappers insist on it; the state overwrites what it drew
+            monitor.rewards, monitor.needs_reset = list(rewards), False
+            set_states(monitor, layers)
+        if self.guide is not None:
+            self.guide.set_state(state["guide"])
+        if state["row"] is not None:
+            self.recorder.put({name: np.asarray(value) for name, value in state["row"].items()})
+        self.random = state["random"]
+        self.action_space.np_random.bit_generator.state = state["action_space"]
+
+    @contextmanager
+    def _own_randomness(self) -> Iterator[None]:
+        """Draw from the collector's random state, and leave the learner's as it is."""
+        others = torch.get_rng_state()
+        torch.set_rng_state(self.random)
+        try:
+            yield
+            self.random = torch.get_rng_state()
+        finally:
+            torch.set_rng_state(others)
+
+
+class CollectedSteps(VecEnvWrapper):
+    """What a `Collector` has collected, as environments that take the collector's actions, not the caller's.
+
+    Args:
+        collector: From now on driven by this.
+        model: The agent that learns from it.
+        beside: In a process of its own; else in this one, with the same result.
+    """
+
+    def __init__(self, collector: Collector, model: Any, beside: bool) -> None:
+        super().__init__(collector.env)
+        self.collector, self.model, self.beside = collector, model, beside
+        self.state = collector.get_state()  # after the last block that was received
+        self.acting: Weights | None = None  # for the block after it; None: those of the start
+        self.steps: deque[Step] = deque()
+        self.asked = 0  # steps
+        self.caller: Inline | Worker | None = None
+        self.clock = Stopwatch()  # of learning
+        self.collecting: dict[str, float] = {}  # shares of the collector's time
+
+    def actions(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the actions of the step that `step` returns next, and the same as they are stored."""
+        if not self.steps:
+            self._receive()
+        return self.steps[0].actions, self.steps[0].row["actions"]
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Do nothing: the step is taken already."""
+
+    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """Return the next step."""
+        step = self.steps.popleft()
+        self.row = step.row
+        return step.observations, step.rewards, step.dones, step.infos
+
+    def reset(self) -> np.ndarray:
+        """Return the observations from which the next step starts."""
+        return self.collector.observations
+
+    def get_state(self) -> dict[str, Any]:
+        """The collector's state, and the weights with which it goes on, as plain data and arrays."""
+        return {"collector": self.state, "acting": self.acting}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Continue from what `get_state` returned, before the first step."""
+        self.state, self.acting = state["collector"], state["acting"]
+        self.collector.set_state(self.state)
+
+    def shares(self) -> dict[str, float]:
+        """Shares of the learner's time and of the collector's, by name."""
+        return {
+            f"{role}/{name}": share
+            for role, shares in (("learner", self.clock.shares()), ("collector", self.collecting))
+            for name, share in shares.items()
+        }
+
+    def stop(self) -> None:
+        """End the collecting process; what it was asked for is forgotten."""
+        if self.caller is not None:
+            self.caller.close()
+        self.caller, self.asked = None, 0
+
+    def _receive(self) -> None:
+        """Receive a block, and ask for the next."""
+        if self.caller is None:
+            collect = self.collector.collect
+            self.caller = Worker(collect, "the collecting process") if self.beside else Inline(collect)
+        if not self.asked:
+            self._ask(0)
+        with self.clock("waiting"):
+            steps, self.state, self.collecting = self.caller.receive()
+        self.steps.extend(steps)
+        self.acting = {name: value.cpu().numpy().copy() for name, value in self.model.actor.state_dict().items()}
+        self._ask(len(steps))
+
+    def _ask(self, received: int) -> None:
+        left = self.model._total_timesteps - self.model.num_timesteps - received * self.num_envs
+        self.asked = min(self.model.train_freq.frequency, -(-left // self.num_envs))
+        if self.asked:
+            self.caller.send(self.acting, self.asked)  # type: ignore[union-attr]
