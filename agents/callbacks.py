@@ -21,7 +21,7 @@ from agents.evaluation import Evaluation
 from agents.files import write_tensors
 from agents.progress import Meter
 from agents.runs import BEST, policy_weights
-from agents.worker import Inline, Worker
+from agents.worker import Inline, Worker, WorkerError
 
 
 class Stateful(Protocol):
@@ -52,7 +52,8 @@ class Evaluate(BaseCallback):
     def __init__(self, evaluator: Inline | Worker, every: int, directory: Path, stop_at: float | None = None) -> None:
         super().__init__()
         self.evaluator, self.every, self.directory, self.stop_at = evaluator, every, directory, stop_at
-        self.waiting: tuple[int, dict[str, torch.Tensor]] | None = None  # step and policy under evaluation
+        # step and policy under evaluation, and frames that did not show the puck
+        self.waiting: tuple[int, dict[str, torch.Tensor], int | None] | None = None
         self.best = (-1.0, 0.0)  # `score` of the best policy
         self.best_policy: dict[str, torch.Tensor] | None = None
         self.done_at = 0  # step of the last evaluation
@@ -65,9 +66,8 @@ class Evaluate(BaseCallback):
         return rate is not None and self.stop_at is not None and rate >= self.stop_at
 
     def get_state(self) -> dict[str, Any]:
-        """Return the last result, and the best with its policy."""
-        self._finish()
-        return {k: getattr(self, k) for k in ("best", "best_policy", "done_at", "success_rate")}
+        """Return the last result, the best with its policy, and the policy under evaluation."""
+        return {k: getattr(self, k) for k in ("best", "best_policy", "done_at", "success_rate", "waiting")}
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Continue from what `get_state` returned; `best.pt` becomes what it was then."""
@@ -77,14 +77,15 @@ class Evaluate(BaseCallback):
             (self.directory / BEST).unlink(missing_ok=True)
         else:
             write_tensors(self.directory / BEST, self.best_policy)
+        self.waiting = state["waiting"]
+        if self.waiting is not None:
+            self._send(self.waiting[1])
 
     def _on_rollout_start(self) -> None:
-        if self.waiting is not None and self.evaluator.ready():
-            self._finish()
         if self.num_timesteps // self.every > self.done_at // self.every:
             self._start()
-            if self.stop_at is not None:
-                self._finish()
+        if self.waiting is not None and (self.stop_at is not None or self.evaluator.ready()):
+            self._finish()
 
     def _on_step(self) -> bool:
         return True
@@ -98,22 +99,25 @@ class Evaluate(BaseCallback):
         if self.num_timesteps == self.done_at:
             return
         self._finish()
-        weights = policy_weights(self.model.policy)
+        weights, collected = policy_weights(self.model.policy), self.model.collected  # type: ignore[attr-defined]
+        self.waiting, self.done_at = (self.num_timesteps, weights, collected.hidden_frames()), self.num_timesteps
+        self._send(weights)
+
+    def _send(self, weights: dict[str, torch.Tensor]) -> None:
         self.evaluator.send({name: value.numpy() for name, value in weights.items()})
-        self.waiting, self.done_at = (self.num_timesteps, weights), self.num_timesteps
 
     def _finish(self) -> None:
         """Wait for the evaluation that was started, and log it."""
         if self.waiting is None:
             return
         result = self.evaluator.receive()
-        (step, weights), self.waiting = self.waiting, None
+        (step, weights, hidden), self.waiting = self.waiting, None
         self.success_rate = result.success_rate
         values = {"eval/success_rate": result.success_rate}
         if result.mean_steps is not None:
             values["eval/mean_steps"] = result.mean_steps
-        if self.training_env.has_attr("hidden_frames"):  # so far, in which no camera saw the puck
-            values["rollout/hidden_frames"] = sum(self.training_env.get_attr("hidden_frames"))
+        if hidden is not None:
+            values["rollout/hidden_frames"] = hidden
         for output in self.logger.output_formats:  # not `dump`, which would end the means of the training's own values
             output.write(values, {}, step)  # type: ignore[union-attr]
         if score(result) > self.best:
@@ -152,6 +156,9 @@ class Checkpoint(BaseCallback):
         handlers = {number: signal.signal(number, self._interrupt) for number in numbers}
         try:
             yield
+        except WorkerError:
+            if not self.interrupted:  # else the signal has ended that process too
+                raise
         finally:
             for number, handler in handlers.items():
                 signal.signal(number, handler)

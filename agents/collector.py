@@ -41,6 +41,7 @@ class Step(NamedTuple):
     dones: np.ndarray
     infos: list[dict[str, Any]]
     row: dict[str, np.ndarray]
+    guided: float | None  # share of the environments in which the guide acted; None without one
 
 
 class Collector:
@@ -85,15 +86,16 @@ class Collector:
             self.actor.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
         try:
             with self._own_randomness():
-                return [self._step() for _ in range(steps)], self.get_state(), self.clock.shares()
+                collected = [self._step() for _ in range(steps)]
         except NotFiniteError as error:
             finite: Any = self.env.envs[0].env  # type: ignore[attr-defined]
             error.arrays = finite.transition | error.arrays
             raise
+        return collected, self.get_state(), self.clock.shares()
 
     def _step(self) -> Step:
         with self.clock("acting"):
-            actions, stored = self._act()
+            actions, stored, guided = self._act()
         with self.clock("observing"):
             observations: Any
             observations, rewards, dones, infos = self.env.step(actions)
@@ -108,19 +110,20 @@ class Collector:
         self.observations, self.starts = observations, dones
         self.visible = np.where(dones, puck_visible(self._reset_infos()), puck_visible(infos))
         self.num_timesteps += len(dones)
-        return Step(actions, observations, rewards, dones, infos, self.recorder.row(self.recorder.pos - 1))
+        return Step(actions, observations, rewards, dones, infos, self.recorder.row(self.recorder.pos - 1), guided)
 
-    def _act(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return actions to take, and the same in [−1, 1], as they are stored."""
+    def _act(self) -> tuple[np.ndarray, np.ndarray, float | None]:
+        """Return actions to take, the same in [−1, 1], as they are stored, and the share of guided ones."""
         if self.num_timesteps < self.learning_starts:
             actions = np.array([self.action_space.sample() for _ in range(self.env.num_envs)])
         else:
             actions, _ = self.actor.predict(self.observations, deterministic=False)
         scaled = self.scale(actions)
-        if self.guide is not None:
-            guided, where = self.guide(self.observations, self.visible, self.num_timesteps)
-            scaled[where] = guided[where]
-        return self.unscale(scaled), scaled
+        if self.guide is None:
+            return self.unscale(scaled), scaled, None
+        guided, where = self.guide(self.observations, self.visible, self.num_timesteps)
+        scaled[where] = guided[where]
+        return self.unscale(scaled), scaled, float(where.mean())
 
     def _reset_infos(self) -> list[dict[str, Any]]:
         return self.env.unwrapped.reset_infos  # type: ignore[attr-defined]
@@ -188,11 +191,11 @@ class CollectedSteps(VecEnvWrapper):
         self.clock = Stopwatch()  # of learning
         self.collecting: dict[str, float] = {}  # shares of the collector's time
 
-    def actions(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the actions of the step that `step` returns next, and the same as they are stored."""
+    def next_step(self) -> Step:
+        """Return the step that `step` takes next."""
         if not self.steps:
             self._receive()
-        return self.steps[0].actions, self.steps[0].row["actions"]
+        return self.steps[0]
 
     def step_async(self, actions: np.ndarray) -> None:
         """Do nothing: the step is taken already."""
@@ -223,6 +226,17 @@ class CollectedSteps(VecEnvWrapper):
             for role, shares in (("learner", self.clock.shares()), ("collector", self.collecting))
             for name, share in shares.items()
         }
+
+    def hidden_frames(self) -> int | None:
+        """Frames of the training so far in which no camera saw the puck; None where there is no camera."""
+        layers = [layer for environment in self.state["environments"] for layer in environment]
+        counts = [layer["hidden_frames"] for layer in layers if "hidden_frames" in layer]
+        return sum(counts) if counts else None
+
+    @property
+    def failed(self) -> bool:
+        """Whether the collecting has failed, so that the agent is where the last block and its updates left it."""
+        return self.caller is not None and self.caller.failed
 
     def stop(self) -> None:
         """End the collecting process; what it was asked for is forgotten."""

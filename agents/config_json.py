@@ -8,10 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from agents.config import TrainConfig, check
+from agents.config import LearnerConfig, TrainConfig, check
 from envs.files import open_regular
+from envs.ranges import MANY
 
 LARGEST = 100_000  # [bytes]
+# What earlier versions did, which took `learner.gradient_steps` updates after every environment step.
+EARLIER = {"block": 1, "tau": 0.005, "guide_decay": [MANY, MANY], "target_bounds": [-2.0, 1.0]}
 
 
 def to_json(config: Any) -> str:
@@ -39,16 +42,25 @@ def read_config_file(path: Path, kind: Any = TrainConfig, check: Callable[[Any],
         FileNotFoundError: No such file.
         ValueError: Not a regular file, damaged, or not a configuration of this version; names file and setting.
     """
-    with open_regular(path) as file:
-        content = file.read(LARGEST + 1)
+    content = _content(path)
     try:
-        if len(content) > LARGEST:
-            raise ValueError(f"a configuration of more than {LARGEST} bytes")
         config = _read(kind, json.loads(content), "")
         check(config)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: {error}") from error
     return config
+
+
+def is_of_earlier_version(path: Path) -> bool:
+    """Whether the configuration in a file is that of a training which did not collect in blocks (`EARLIER`).
+
+    Raises:
+        FileNotFoundError: No such file.
+        ValueError: Not a regular file, or damaged.
+    """
+    content = json.loads(_content(path))
+    learner = content.get("learner") if isinstance(content, dict) else None
+    return isinstance(learner, dict) and "gradient_steps" in learner
 
 
 class Settings:
@@ -74,6 +86,22 @@ class Settings:
                 raise ValueError(f"config.json: {name} is {now!r}, but the run was made with {value!r}; put that back")
 
 
+def _content(path: Path) -> bytes:
+    with open_regular(path) as file:
+        content = file.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise ValueError(f"{path}: a configuration of more than {LARGEST} bytes")
+    return content
+
+
+def _in_blocks(learner: dict[str, Any]) -> dict[str, Any]:
+    """Name the settings of an earlier version's learner as this version does."""
+    if "gradient_steps" not in learner:
+        return learner
+    kept = {name: value for name, value in learner.items() if name != "gradient_steps"}
+    return EARLIER | kept | {"update_ratio": learner["gradient_steps"]}
+
+
 def _read(kind: Any, value: Any, name: str) -> Any:
     """Make of a JSON value what the annotation `kind` says.
 
@@ -83,6 +111,7 @@ def _read(kind: Any, value: Any, name: str) -> Any:
     options = get_args(kind)
     if dataclasses.is_dataclass(kind) and isinstance(value, dict):
         kinds = get_type_hints(kind)
+        value = _in_blocks(value) if kind is LearnerConfig else value
         unknown = [key for key in value if key not in kinds]
         if unknown:
             raise ValueError(f"unknown setting {name + unknown[0]!r}; known: {', '.join(kinds)}")

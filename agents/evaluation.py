@@ -64,16 +64,17 @@ class Evaluator:
         policy: A copy of its own of the policy.
         env: Environment; its reward is not used.
         episodes: Episodes of an evaluation.
+        shown: Show how far an evaluation is.
     """
 
-    def __init__(self, policy: torch.nn.Module, env: gym.Env, episodes: int) -> None:
-        self.policy, self.env, self.episodes = policy, env, episodes
+    def __init__(self, policy: torch.nn.Module, env: gym.Env, episodes: int, shown: bool = True) -> None:
+        self.policy, self.env, self.episodes, self.shown = policy, env, episodes, shown
         self.policy.train(False)
 
     def __call__(self, weights: dict[str, np.ndarray]) -> Evaluation:
         """Run the episodes with these weights."""
         self.policy.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()}, strict=False)
-        return evaluate(self.policy, self.env, self.episodes)
+        return evaluate(self.policy, self.env, self.episodes, shown=self.shown)
 
 
 def evaluate(
@@ -83,6 +84,7 @@ def evaluate(
     seed: int = EVALUATION_SEED,
     on_frame: Callable[[np.ndarray], None] | None = None,
     success: Success = IS_SUCCESS,
+    shown: bool = True,
 ) -> Evaluation:
     """Run `episodes` episodes, the i-th reset with `seed + i`, and count those that end in the goal set.
 
@@ -95,6 +97,7 @@ def evaluate(
             step, the last one the outcome.
         success: How the task says at the end of an episode that it is in the goal set: a key of `info`, or a
             function of it.
+        shown: Show how far it is.
 
     Raises:
         ValueError: `episodes` is below 1, or an episode ends and nothing says whether it succeeded.
@@ -108,7 +111,7 @@ def evaluate(
         if on_frame is not None:
             on_frame(captioned(env.render(), f"episode {len(steps) + 1}, step {count}{outcome}"))
 
-    for episode in counted(range(episodes), "evaluation", "episode"):
+    for episode in counted(range(episodes), "evaluation", "episode") if shown else range(episodes):
         observation, _ = env.reset(seed=seed + episode)
         done, count = False, 0
         while not done:

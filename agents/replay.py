@@ -201,7 +201,7 @@ class ShapedReplayBuffer(StoredReplayBuffer):
         rewards, first = self._composed(rows, envs), rows
         discounts = np.full(len(rows), self.discount, np.float32)
         for _ in range(self.n_steps - 1):
-            moving = self.next_observations.place[rows] == 0
+            moving = (self.next_observations.place[rows] == 0) & (self.dones[rows].max(axis=1) == 0)
             rows = np.where(moving, (rows + 1) % self.buffer_size, rows)
             rewards = rewards + np.where(moving, discounts * self._composed(rows, envs), 0.0).astype(np.float32)
             discounts = np.where(moving, discounts * self.discount, discounts).astype(np.float32)

@@ -12,9 +12,11 @@ from stable_baselines3.common.logger import KVWriter, Logger
 
 from agents.events import EventLog
 from agents.files import write_bytes
+from agents.progress import say
 from envs.files import read_regular
 
 PROGRESS = "progress.csv"
+CLIPPED, MANY_CLIPPED = "train/clipped_targets", 0.05
 UNWRITTEN = ("name_to_value", "name_to_count", "name_to_excluded")
 Row = dict[str, float]
 
@@ -81,16 +83,44 @@ def read_progress(path: Path) -> list[Row]:
     return rows
 
 
+class ClippedTargets(KVWriter):
+    """Say once in a run that many of the critic's targets lie outside their bounds.
+
+    Args:
+        bounds: The bounds; None says nothing.
+        rows: What the run has logged before.
+    """
+
+    def __init__(self, bounds: tuple[float, float] | None, rows: list[Row]) -> None:
+        self.bounds, self.silent = bounds, bounds is None or any(row.get(CLIPPED, 0.0) > MANY_CLIPPED for row in rows)
+
+    def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
+        """Look at the mean share of the targets that were clipped."""
+        share = key_values.get(CLIPPED, 0.0)
+        if not self.silent and share > MANY_CLIPPED and self.bounds is not None:
+            low, high = self.bounds
+            say(
+                f"{share:.0%} of the critic's targets lie outside [{low:g}, {high:g}] and are clipped; "
+                "if values can be larger or smaller, give the range with --learner.target-bounds"
+            )
+            self.silent = True
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
 class RunLogger(Logger):
     """Stable-Baselines3's logger of a run directory; a checkpoint keeps the means that it has not written yet.
 
     Args:
         directory: Run directory.
         resumed_at: Step of the checkpoint, 0 at the start.
+        target_bounds: Of the critic's targets.
     """
 
-    def __init__(self, directory: Path, resumed_at: int = 0) -> None:
-        super().__init__(str(directory), [RunLog(directory, resumed_at)])
+    def __init__(self, directory: Path, resumed_at: int = 0, target_bounds: tuple[float, float] | None = None) -> None:
+        log = RunLog(directory, resumed_at)
+        super().__init__(str(directory), [log, ClippedTargets(target_bounds, log.rows.copy())])
 
     def get_state(self) -> dict[str, Any]:
         """Return what is recorded but not yet written."""

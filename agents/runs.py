@@ -13,7 +13,7 @@ from stable_baselines3.common.policies import BasePolicy
 from agents.build import encoder_name
 from agents.checkpoint import AGENT, list_checkpoints, newest_intact
 from agents.config import TrainConfig
-from agents.config_json import read_config_file
+from agents.config_json import is_of_earlier_version, read_config_file
 from agents.features import EncoderExtractor, SharedEncoderPolicy
 from agents.files import read_tensors, write_text
 from agents.finite import check_weights
@@ -120,9 +120,15 @@ def check_resumable(directory: Path, config: TrainConfig) -> None:
     One that was killed before its first checkpoint can: it begins anew.
 
     Raises:
-        ValueError: Its checkpoints are elsewhere or gone, or their networks are not those of the configuration.
+        ValueError: An earlier version made it, its checkpoints are elsewhere or gone, or their networks are not those
+            of the configuration.
         OSError: Its checkpoints cannot be listed or read.
     """
+    if is_of_earlier_version(directory / CONFIG):
+        raise ValueError(
+            f"{directory} was trained by an earlier version, which updated after every step and cannot be continued "
+            "by this one; evaluate it, or train anew with another --out"
+        )
     checkpoints = directory / CHECKPOINTS
     if checkpoints.is_symlink():
         raise ValueError(f"{checkpoints} is a symbolic link; move the checkpoints into the run directory")

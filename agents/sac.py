@@ -117,7 +117,10 @@ class SAC(StockSAC):
         self, learning_starts: int, action_noise: Any = None, n_envs: int = 1
     ) -> tuple[np.ndarray, np.ndarray]:
         if self.collected is not None:
-            return self.collected.actions()
+            step = self.collected.next_step()
+            if step.guided is not None:
+                self.logger.record_mean("rollout/guided_share", step.guided)
+            return step.actions, step.row["actions"]
         actions, buffer_actions = super()._sample_action(learning_starts, action_noise, n_envs)
         if self.guide is not None:
             guided, where = self.guide(self._last_obs, self._last_visible, self.num_timesteps)  # type: ignore[arg-type]

@@ -67,7 +67,8 @@ def train(config: TrainConfig) -> dict[str, Any]:
         beside = _continue(model, config, directory) if resumed else {}
         write_text(directory / runs.CONFIG, to_json(config))
         try:
-            with reporting(directory, env, model), closing(RunLogger(directory, model.num_timesteps)) as logger:
+            log = RunLogger(directory, model.num_timesteps, model.target_bounds)
+            with reporting(directory, env, model), closing(log) as logger:
                 seconds = _learn(model, evaluation_env, config, directory, beside, logger)
                 result = _finish(model, evaluation_env, config, directory, seconds)
         except OSError as error:
@@ -142,33 +143,39 @@ def _learn(
     settings, collected = config.evaluation, model.collected
     assert collected is not None
     model.set_logger(logger)
-    evaluator = Evaluator(copy.deepcopy(model.policy).cpu(), evaluation_env, settings.episodes)
+    policy = copy.deepcopy(model.policy).cpu()
+    evaluator = Evaluator(policy, evaluation_env, settings.episodes, shown=not collected.beside)
     caller = Worker(evaluator, "the evaluating process") if collected.beside else Inline(evaluator)
-    evaluation = Evaluate(caller, settings.every, directory, config.stop_at_success)
-    progress = Progress(config.steps, lambda: evaluation.success_rate)
-    parts: dict[str, Any] = {"config": Settings(config), "log": logger, "evaluation": evaluation, "clock": progress}
-    for name, state in beside.items():
-        parts[name].set_state(state)
-    checkpoint = Checkpoint(directory / runs.CHECKPOINTS, config.checkpoint_every, parts)
-    remaining = config.steps - model.num_timesteps
-    if remaining == 0 or evaluation.good_enough:
-        return progress.seconds
-    for name in (runs.RESULT, runs.POLICY):  # those of fewer steps
-        (directory / name).unlink(missing_ok=True)
-    (directory / runs.CHECKPOINTS).mkdir(exist_ok=True)
-    write_text(directory / "revision.txt", f"{revision()}\n")
-    try:
-        with checkpoint.holding_signals(), closing(progress):
-            callbacks = CallbackList([evaluation, checkpoint, progress])
-            model.learn(remaining, callbacks, log_interval=10, reset_num_timesteps=False)
-    except GoodEnough:
-        checkpoint.save()
-    except KeyboardInterrupt:
-        print(f"stopped at step {model.num_timesteps}; {_advice(directory)}")
-        raise SystemExit(130) from None
-    finally:
-        collected.stop()
-        caller.close()
+    with closing(caller):
+        evaluation = Evaluate(caller, settings.every, directory, config.stop_at_success)
+        progress = Progress(config.steps, lambda: evaluation.success_rate)
+        parts: dict[str, Any] = {"config": Settings(config), "log": logger, "evaluation": evaluation, "clock": progress}
+        for name, state in beside.items():
+            parts[name].set_state(state)
+        checkpoint = Checkpoint(directory / runs.CHECKPOINTS, config.checkpoint_every, parts)
+        remaining = config.steps - model.num_timesteps
+        if (remaining == 0 and evaluation.waiting is None) or evaluation.good_enough:
+            return progress.seconds
+        for name in (runs.RESULT, runs.POLICY):  # those of fewer steps
+            (directory / name).unlink(missing_ok=True)
+        (directory / runs.CHECKPOINTS).mkdir(exist_ok=True)
+        write_text(directory / "revision.txt", f"{revision()}\n")
+        try:
+            with checkpoint.holding_signals(), closing(progress):
+                callbacks = CallbackList([evaluation, checkpoint, progress])
+                try:
+                    model.learn(remaining, callbacks, log_interval=10, reset_num_timesteps=False)
+                except Exception:
+                    if collected.failed or caller.failed:  # between two blocks: nothing has to be lost
+                        checkpoint.save()
+                    raise
+        except GoodEnough:
+            checkpoint.save()
+        except KeyboardInterrupt:
+            print(f"stopped at step {model.num_timesteps}; {_advice(directory)}")
+            raise SystemExit(130) from None
+        finally:
+            collected.stop()
     model.dump_logs()
     print(describe_shares(collected.shares()))
     return progress.seconds

@@ -10,16 +10,22 @@ import sys
 from collections import deque
 from collections.abc import Callable
 from multiprocessing.connection import Connection
+from multiprocessing.pool import ExceptionWithTraceback  # type: ignore[attr-defined]
 from typing import Any
 
 import torch
 
 IGNORED = (signal.SIGINT, signal.SIGHUP)  # a terminal sends them to all its processes; this one's parent decides
+HELD = {*IGNORED, signal.SIGTERM}  # until the process has handlers of its own
 PR_SET_PDEATHSIG = 1
 
 
-class WorkerError(RuntimeError):
+class WorkerError(ChildProcessError):
     """A process that works beside this one has ended."""
+
+
+class CallError(RuntimeError):
+    """A call has raised what cannot be brought to this process; its cause is the traceback there."""
 
 
 class Inline:
@@ -27,10 +33,13 @@ class Inline:
 
     Args:
         function: What is called.
+
+    Attributes:
+        failed: Whether a call has raised an error.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
+        self.function, self.failed = function, False
         self.waiting: deque[tuple[Any, ...]] = deque()
 
     def send(self, *arguments: Any) -> None:
@@ -39,11 +48,15 @@ class Inline:
 
     def receive(self) -> Any:
         """Return what the oldest call returned that is not answered yet."""
-        return self.function(*self.waiting.popleft())
+        try:
+            return self.function(*self.waiting.popleft())
+        except Exception:
+            self.failed = True
+            raise
 
     def ready(self) -> bool:
-        """Whether `receive` returns at once."""
-        return False
+        """Whether there is nothing to gain from calling `receive` later."""
+        return True
 
     def close(self) -> None:
         """Forget what was asked for."""
@@ -59,41 +72,44 @@ class Worker:
     Args:
         function: What is called; arguments and results are pickled.
         name: For errors, such as "the collecting process".
+
+    Attributes:
+        failed: Whether a call has raised an error, or the process has ended.
     """
 
     def __init__(self, function: Callable[..., Any], name: str) -> None:
         context = multiprocessing.get_context("fork")
-        self.name = name
+        self.name, self.failed = name, False
         self.pipe, theirs = context.Pipe()
         parent = os.getpid()
         sys.stdout.flush()
-        self.process = context.Process(target=_serve, args=(function, theirs, self.pipe, parent), daemon=True)
-        self.process.start()
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, HELD)
+        try:
+            arguments = (function, theirs, self.pipe, parent, mask)
+            self.process = context.Process(target=_serve, args=arguments, daemon=True)
+            self.process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         theirs.close()
 
     def send(self, *arguments: Any) -> None:
-        """Ask for a call with these arguments.
-
-        Raises:
-            WorkerError: The process has ended.
-        """
-        try:
+        """Ask for a call with these arguments; if the process has ended, `receive` tells it."""
+        with contextlib.suppress(OSError):
             self.pipe.send_bytes(pickle.dumps(arguments, protocol=pickle.HIGHEST_PROTOCOL))
-        except OSError as error:
-            raise self._ended() from error
 
     def receive(self) -> Any:
         """Wait for what the oldest call returned that is not answered yet.
 
         Raises:
             WorkerError: The process has ended.
-            Exception: What the call raised.
+            Exception: What the call raised; its cause is the traceback in the process.
         """
         try:
             error, result = pickle.loads(self.pipe.recv_bytes())
-        except (EOFError, OSError) as broken:
-            raise self._ended() from broken
+        except (EOFError, OSError):
+            error = self._ended()
         if error is not None:
+            self.failed = True
             raise error
         return result
 
@@ -116,7 +132,9 @@ class Worker:
         return WorkerError(f"{self.name} ended{how}")
 
 
-def _serve(function: Callable[..., Any], pipe: Connection, other_end: Connection, parent: int) -> None:
+def _serve(
+    function: Callable[..., Any], pipe: Connection, other_end: Connection, parent: int, mask: set[signal.Signals]
+) -> None:
     """Answer calls until the other end is closed."""
     other_end.close()
     with contextlib.suppress(OSError, AttributeError):
@@ -126,13 +144,23 @@ def _serve(function: Callable[..., Any], pipe: Connection, other_end: Connection
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     torch.set_num_threads(1)
     with contextlib.suppress(EOFError, OSError):
         while True:
             arguments = pickle.loads(pipe.recv_bytes())
-            answer: tuple[Exception | None, Any]
             try:
-                answer = (None, function(*arguments))
+                answer = pickle.dumps((None, function(*arguments)), protocol=pickle.HIGHEST_PROTOCOL)
             except Exception as error:  # whatever it is, it is the caller's
-                answer = (error, None)
-            pipe.send_bytes(pickle.dumps(answer, protocol=pickle.HIGHEST_PROTOCOL))
+                answer = _packed(error)
+            pipe.send_bytes(answer)
+
+
+def _packed(error: Exception) -> bytes:
+    """Pickle an error with its traceback, or, where its class does not allow that, a `CallError` that names it."""
+    for sent in (error, CallError(f"{type(error).__name__}: {error}")):
+        with contextlib.suppress(Exception):
+            packed = pickle.dumps((ExceptionWithTraceback(sent, error.__traceback__), None))
+            pickle.loads(packed)
+            return packed
+    raise error

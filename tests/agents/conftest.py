@@ -33,7 +33,9 @@ def configured(files):
     """Build a configuration of a few hundred steps for a run directory and an observation."""
 
     def build(out: Path, obs: str = "state", **changes) -> TrainConfig:
-        learner = LearnerConfig(batch_size=32, learning_starts=50, net_arch=(32, 32), annealing_steps=100)
+        learner = LearnerConfig(
+            batch_size=32, learning_starts=50, net_arch=(32, 32), annealing_steps=100, block=5, update_ratio=0.4
+        )
         settings = {
             "obs": obs,
             "estimator": files[obs],

@@ -21,7 +21,9 @@ PAPER = {
     "learner.annealing_steps": 10_000,
     "learner.batch_size": 512,
     "learner.buffer_size": 1_000_000,
-    "learner.gradient_steps": 2,
+    "learner.update_ratio": 2.0,
+    "learner.block": 1,
+    "learner.tau": STOCK["tau"],
     "method": "buffer+potential+annealing",  # table mean_std, first row
     "learner.demonstration_share": 0.1,  # Experiments, Baselines
     "learner.target_bounds": (-2.0, 1.0),  # appendix

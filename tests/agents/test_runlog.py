@@ -84,3 +84,22 @@ def test_means_that_are_not_written_yet_survive_a_checkpoint(tmp_path):
         logger.dump(5)
         logger.close()
         assert read_progress(tmp_path / name / "progress.csv") == [{"step": 5, "loss": 3.0}]
+
+
+def test_many_clipped_targets_are_said_once_in_a_run(tmp_path, capsys):
+    """Also where it is resumed."""
+
+    def logged(shares, first, bounds=(-1.0, 1.99)):
+        logger = RunLogger(tmp_path, first, bounds)
+        for step, share in enumerate(shares, first + 1):
+            for value in (share - 0.02, share + 0.02):  # the mean counts
+                logger.record_mean("train/clipped_targets", value)
+            logger.dump(step)
+        logger.close()
+        return [line for line in capsys.readouterr().out.splitlines() if "clipped" in line]
+
+    assert logged([0.02, 0.045], 0) == []
+    (line,) = logged([0.04, 0.08, 0.5], 2)
+    assert line.startswith("8% of the critic's targets lie outside [-1, 1.99]") and "--learner.target-bounds" in line
+    assert logged([0.5], 5) == []
+    assert logged([0.5], 0, None) == []

@@ -286,3 +286,35 @@ def test_a_precision_that_is_not_there_is_refused_unless_it_is_left_open(monkeyp
     assert resolve_precision("auto", torch.device("cpu")) == torch.float32
     monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: True)
     assert resolve_precision("auto", torch.device("cpu")) == torch.bfloat16
+
+
+@pytest.mark.parametrize("encoder", SHAPES)
+@pytest.mark.parametrize("entropy", [True, False])
+def test_the_discounts_of_a_batch_replace_the_learner_s(encoder, entropy):
+    """In the written-out step as in autograd's."""
+    kwargs = {"target_bounds": (-0.1, 0.1), "entropy_in_target": entropy}
+    draw = torch.Generator().manual_seed(2)
+    batches = [b._replace(discounts=torch.rand(64, 1, generator=draw)) for b in make_batches(3, SHAPES[encoder])]
+    agents = [make_agent(encoder, **kwargs) for _ in range(2)]
+    logs = []
+    for gradient_step, agent in zip((agents[0].update, Update(agents[1])), agents, strict=True):
+        torch.manual_seed(5)
+        logs.append(take(gradient_step, agent, batches))
+    assert_close(weights(agents[1]), weights(agents[0]), 1e-5)
+    for expected, found in zip(*logs, strict=True):
+        assert found == pytest.approx(expected, abs=1e-5)
+    alike, own = make_agent(encoder, **kwargs), make_agent(encoder, **kwargs)
+    for agent, discounts in ((alike, torch.full((64, 1), own.discount)), (own, None)):
+        torch.manual_seed(5)
+        take(Update(agent), agent, [b._replace(discounts=discounts) for b in batches])
+    assert_close(weights(alike), weights(own), 1e-5)
+    assert any((weights(own)[name] - value).abs().max() > 1e-4 for name, value in weights(agents[1]).items())
+
+
+def test_the_share_of_clipped_targets_is_that_outside_the_bounds():
+    agent = make_agent(target_bounds=(-0.5, 1.0))
+    target, share = agent.clip_target(torch.tensor([[-0.6], [-0.5], [0.0], [1.0], [1.5], [9.0]]))
+    assert target[:, 0].tolist() == [-0.5, -0.5, 0.0, 1.0, 1.0, 1.0] and share.item() == pytest.approx(0.5)
+    agent.target_bounds = None
+    target, share = agent.clip_target(torch.tensor([[9.0]]))
+    assert target.item() == 9.0 and share.item() == 0.0
