@@ -14,8 +14,6 @@ continues, even when the collecting process has died.
 
 import copy
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +22,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 
 from agents.environment_state import get_states, set_states
 from agents.finite import NotFiniteError
+from agents.randomness import drawing_from, seeded
 from agents.stopwatch import Stopwatch
 from agents.stored import StoredReplayBuffer
 from agents.worker import Inline, Worker
@@ -65,7 +64,7 @@ class Collector:
         self.visible = puck_visible(self._reset_infos())
         self.starts = np.ones(self.env.num_envs, bool)
         self.num_timesteps = 0
-        self.random = torch.Generator().manual_seed(seed).get_state()
+        self.random = seeded(seed)
         self.clock = Stopwatch()
         for env in self.env.envs:  # type: ignore[attr-defined]
             env.unwrapped.step = self.clock.watched(env.unwrapped.step, "physics")
@@ -85,7 +84,7 @@ class Collector:
         if weights is not None:
             self.actor.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
         try:
-            with self._own_randomness():
+            with drawing_from(self.random):
                 collected = [self._step() for _ in range(steps)]
         except NotFiniteError as error:
             finite: Any = self.env.envs[0].env  # type: ignore[attr-defined]
@@ -139,7 +138,7 @@ class Collector:
             "episodes": [list(env.rewards) for env in self.env.envs],  # type: ignore[attr-defined]
             "guide": None if self.guide is None else self.guide.get_state(),
             "row": self.recorder.row(self.recorder.pos - 1) if self.recorder.size() else None,
-            "random": self.random,
+            "random": dict(self.random),
             "action_space": self.action_space.np_random.bit_generator.state,
         }
 
@@ -156,19 +155,8 @@ class Collector:
             self.guide.set_state(state["guide"])
         if state["row"] is not None:
             self.recorder.put({name: np.asarray(value) for name, value in state["row"].items()})
-        self.random = state["random"]
+        self.random = dict(state["random"])
         self.action_space.np_random.bit_generator.state = state["action_space"]
-
-    @contextmanager
-    def _own_randomness(self) -> Iterator[None]:
-        """Draw from the collector's random state, and leave the learner's as it is."""
-        others = torch.get_rng_state()
-        torch.set_rng_state(self.random)
-        try:
-            yield
-            self.random = torch.get_rng_state()
-        finally:
-            torch.set_rng_state(others)
 
 
 class CollectedSteps(VecEnvWrapper):

@@ -11,6 +11,7 @@ import torch
 
 from agents.captions import captioned
 from agents.progress import counted
+from agents.randomness import drawing_from, seeded
 from shaping.success import IS_SUCCESS, Success, succeeded
 
 EVALUATION_SEED = 1_000_000  # starts of evaluations differ from those of trainings with small seeds
@@ -72,9 +73,10 @@ class Evaluator:
         self.policy.train(False)
 
     def __call__(self, weights: dict[str, np.ndarray]) -> Evaluation:
-        """Run the episodes with these weights."""
+        """Run the episodes with these weights; what they draw is the same every time, and drawn from nothing else."""
         self.policy.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()}, strict=False)
-        return evaluate(self.policy, self.env, self.episodes, shown=self.shown)
+        with drawing_from(seeded(EVALUATION_SEED)):
+            return evaluate(self.policy, self.env, self.episodes, shown=self.shown)
 
 
 def evaluate(

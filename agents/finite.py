@@ -142,7 +142,7 @@ def reporting(directory: Path, env: FiniteEnv, model: Any) -> Iterator[None]:
     Args:
         directory: For the file.
         env: The environment that is learned in.
-        model: The learner, with `policy` and `num_timesteps`.
+        model: The learner, an algorithm of Stable-Baselines3; it tells the step of what its own numbers spoil.
 
     Raises:
         ValueError: A number is not finite; names it, the step and the file.
@@ -156,7 +156,8 @@ def reporting(directory: Path, env: FiniteEnv, model: Any) -> Iterator[None]:
             check_weights(model.policy)  # others stumble over a broken weight first
             raise
     except NotFiniteError as error:
-        arrays = env.transition | _weights(model.policy) | error.arrays
+        learned = {"step": model.num_timesteps, "episode": model._episode_num + 1}
+        arrays = env.transition | learned | _weights(model.policy) | error.arrays
         path = directory / f"not-finite-{model.num_timesteps:09d}.npz"
         stream = io.BytesIO()
         plain = arrays | {"environment": json.dumps(arrays["environment"])}

@@ -137,7 +137,7 @@ def _arrays(value: Any) -> Any:
     """Tensors as arrays, but for random states, which stay what they are."""
     if isinstance(value, dict):
         return {key: item if key == "random" else _arrays(item) for key, item in value.items()}
-    return value.numpy() if isinstance(value, torch.Tensor) else value
+    return value.cpu().numpy() if isinstance(value, torch.Tensor) else value
 
 
 def _plain(value: Any) -> Any:

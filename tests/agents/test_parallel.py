@@ -15,10 +15,10 @@ from tests.faults.equality import assert_same_end
 
 @pytest.fixture(scope="module")
 def build(configured):
-    """Configure 90 steps in blocks of 5, with checkpoints at 30 and 60 and an evaluation every 20 steps."""
+    """Configure 90 steps in blocks of 5, with checkpoints at 30 and 60 and an evaluation every 40 steps."""
 
     def build(out, parallel, obs="state", **changes):
-        config = configured(out, obs, steps=90, checkpoint_every=30, evaluation=EvaluationConfig(20, 2, 1))
+        config = configured(out, obs, steps=90, checkpoint_every=30, evaluation=EvaluationConfig(40, 1, 1))
         learner = dataclasses.replace(config.learner, learning_starts=20, batch_size=16)
         return dataclasses.replace(config, parallel=parallel, **{"learner": learner} | changes)
 
@@ -62,17 +62,17 @@ def test_so_do_clouds_with_a_moving_discount(build, crash, tmp_path):
 @pytest.mark.parametrize("parallel", ["on", "off"])
 def test_rows_of_evaluations_are_in_order_and_name_the_step_of_their_policy(parallel, build, whole, tmp_path):
     """Also those that are there blocks later, and those of blocks that do not end at the step asked for."""
-    assert evaluations(whole) == [20, 40, 60, 80, 90]
+    assert evaluations(whole) == [40, 80, 90]
     config = build(tmp_path / "run", parallel)
     train(dataclasses.replace(config, learner=dataclasses.replace(config.learner, block=15, update_ratio=0.2)))
-    assert evaluations(tmp_path / "run") == [30, 45, 60, 90]
+    assert evaluations(tmp_path / "run") == [45, 90]
 
 
 def test_an_evaluation_that_is_not_there_yet_is_made_after_a_crash(build, crash, whole, tmp_path, monkeypatch):
     """The evaluating process answers so late that a checkpoint is written before."""
     monkeypatch.setattr(Worker, "ready", lambda self: False)
     crash(build(tmp_path / "run", "on"), 65)
-    assert evaluations(tmp_path / "run") == [20, 40]
+    assert evaluations(tmp_path / "run") == []
     train(dataclasses.replace(runs.read_config(tmp_path / "run"), resume=tmp_path / "run", parallel="off"))
     assert_same_end(whole, tmp_path / "run")
 
@@ -80,9 +80,9 @@ def test_an_evaluation_that_is_not_there_yet_is_made_after_a_crash(build, crash,
 @pytest.mark.parametrize("parallel", ["on", "off"])
 def test_a_training_ends_at_the_first_evaluation_that_is_good_enough(parallel, build, tmp_path):
     quick = build(tmp_path / "run", parallel, stop_at_success=0.0)
-    assert train(quick)["environment_steps"] == 20
-    assert evaluations(quick.out) == [20]
-    assert train(dataclasses.replace(quick, resume=quick.out))["environment_steps"] == 20
+    assert train(quick)["environment_steps"] == 40
+    assert evaluations(quick.out) == [40]
+    assert train(dataclasses.replace(quick, resume=quick.out))["environment_steps"] == 40
 
 
 @pytest.mark.parametrize("parallel", ["on", "off"])
@@ -110,8 +110,8 @@ def test_what_is_left_of_an_evaluation_is_made_up_for_at_the_end(build, whole, t
         patched.setattr(Evaluate, "_on_training_end", kill)
         with pytest.raises(OSError, match="the evaluating process ended by SIGKILL; continue it with --resume"):
             train(killed)
-    assert evaluations(killed.out) == [20, 40, 60, 80]
+    assert evaluations(killed.out) == [40, 80]
     train(dataclasses.replace(runs.read_config(killed.out), resume=killed.out))
-    assert evaluations(killed.out) == [20, 40, 60, 80, 90]
+    assert evaluations(killed.out) == [40, 80, 90]
     for name in ("best.pt", "policy.pt"):
         assert (killed.out / name).read_bytes() == (whole / name).read_bytes()

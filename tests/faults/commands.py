@@ -18,7 +18,8 @@ CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["tests.faults.commands"])
 SETTINGS = shlex.split(
     "--steps 60 --checkpoint-every 10 --evaluation.every 25 --evaluation.episodes 1 --evaluation.final-episodes 1 "
-    "--learner.learning-starts 10 --learner.batch-size 16 --learner.net-arch 32 32 --device cpu"
+    "--learner.learning-starts 10 --learner.batch-size 16 --learner.net-arch 32 32 --learner.block 5 "
+    "--learner.update-ratio 0.4 --device cpu"
 )
 
 
