@@ -128,12 +128,6 @@ class Failing(gym.Wrapper):
             raise self.error
         return self.env.step(action)
 
-    def get_state(self):
-        return {"steps": self.steps}
-
-    def set_state(self, state):
-        self.steps = state["steps"]
-
 
 class Odd(Exception):
     """An error that is pickled, but not made again."""
