@@ -42,7 +42,7 @@ def whole(build, tmp_path_factory):
 
 
 def words(config):
-    return [*command(config).split()[3:], "--out", str(config.out)]
+    return [*command(config).split()[3:], "--out", str(config.out), "--parallel", config.parallel]
 
 
 def stopped(config, capsys, at=None, act=None):
@@ -83,18 +83,18 @@ def kill_evaluator(progress):
 @pytest.mark.parametrize(
     "act, process, name, steps",
     [
-        (kill_collector, "collecting", "SIGKILL", {"step-000000045", "step-000000050"}),
-        (terminate_collector, "collecting", "SIGTERM", {"step-000000045", "step-000000050"}),
-        (kill_evaluator, "evaluating", "SIGKILL", {"step-000000045"}),
+        (kill_collector, "collecting", "SIGKILL", (45, 50)),
+        (terminate_collector, "collecting", "SIGTERM", (45, 50)),
+        (kill_evaluator, "evaluating", "SIGKILL", range(45, 95, 5)),
     ],
 )
 def test_a_process_that_is_killed(act, process, name, steps, build, whole, tmp_path, capsys):
-    """At step 43; the answer to what was asked before may be there already."""
+    """At step 43. What was asked before may be answered already, and an end is seen when an answer is waited for."""
     config = build(tmp_path / "run")
     code, _, error = stopped(config, capsys, 43, act)
     advice = f"continue it with --resume {config.out}"
     assert (code, error) == (2, f"error: the {process} process ended by {name}; {advice}\n")
-    assert last_step(config.out) in steps
+    assert last_step(config.out) in [f"step-{step:09d}" for step in steps]
     resume(config.out)
     assert_same_end(whole, config.out)
 
@@ -148,14 +148,15 @@ def break_env(monkeypatch, error, role):
 
 
 @pytest.mark.parametrize("parallel", ["on", "off"])
-@pytest.mark.parametrize("role, step", [(1, "step-000000040"), (2, "step-000000045")], ids=["training", "evaluation"])
+@pytest.mark.parametrize("role, step", [(1, 40), (2, 45)], ids=["training", "evaluation"])
 def test_an_error_in_an_environment_that_a_user_can_mend(parallel, role, step, build, whole, tmp_path, capsys):
     config = build(tmp_path / "run", parallel)
     with pytest.MonkeyPatch.context() as patched:
         break_env(patched, ValueError("the drawer is empty"), role)
         code, _, error = stopped(config, capsys)
     assert (code, error) == (2, "error: the drawer is empty\n")
-    assert last_step(config.out) == step
+    found = int(last_step(config.out).removeprefix("step-"))
+    assert found == step or (role == 2 and parallel == "on" and step < found <= 90), "an evaluation may fail later"
     resume(config.out, parallel)
     assert_same_end(whole, config.out)
 
