@@ -3,6 +3,7 @@
 import dataclasses
 import subprocess
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import gymnasium as gym
 import numpy as np
 import torch
 from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import DummyVecEnv
 
 import assets
 import envs  # noqa: F401 (registers the tasks)
@@ -17,7 +19,7 @@ from agents.collector import CollectedSteps, Collector
 from agents.config import METHODS, LearnerConfig, TrainConfig
 from agents.features import EncoderExtractor, SharedEncoderPolicy
 from agents.guide import Guide
-from agents.hardware import has_second_core, resolve_device, resolve_precision
+from agents.hardware import resolve_device, resolve_precision, works_beside
 from agents.replay import ShapedReplayBuffer
 from agents.sac import SAC
 from envs.demonstrations import Trajectory, load_demonstrations, warn_if_longer
@@ -117,14 +119,18 @@ def make_potential(config: TrainConfig, estimator: ValueEstimator, demonstration
     return Potential(estimator, demonstrations, gamma=config.learner.gamma, **dataclasses.asdict(config.potential))
 
 
-def make_agent(config: TrainConfig, env: gym.Env) -> SAC:
+def make_agent(config: TrainConfig, *environments: gym.Env) -> SAC:
     """Compose learner, replay buffer, potential and guide.
+
+    Args:
+        config: Of the training.
+        *environments: To be learned in, at least one.
 
     Raises:
         FileNotFoundError: A file is missing.
         ValueError: Names, files or settings that do not fit together.
     """
-    method, learner = METHODS[config.method], config.learner
+    method, learner, env = METHODS[config.method], config.learner, environments[0]
     device = resolve_device(config.device)
     resolve_precision(learner.precision, device, "--learner.precision")
     torch.set_num_threads(config.threads)
@@ -144,14 +150,14 @@ def make_agent(config: TrainConfig, env: gym.Env) -> SAC:
     }
     model = SAC(
         SharedEncoderPolicy,
-        Monitor(env),
+        DummyVecEnv([partial(Monitor, env) for env in environments]),
         learning_rate=learner.learning_rate,
-        buffer_size=min(learner.buffer_size, config.steps),
+        buffer_size=min(learner.buffer_size, config.environment_steps),
         learning_starts=learner.learning_starts,
         batch_size=learner.batch_size,
         gamma=learner.gamma,
         tau=learner.tau,
-        train_freq=learner.block,
+        train_freq=learner.block // len(environments),
         gradient_steps=round(learner.update_ratio * learner.block),
         ent_coef=learner.ent_coef,
         target_bounds=_target_bounds(learner, potential),
@@ -201,9 +207,7 @@ def collect_beside(model: SAC, config: TrainConfig) -> CollectedSteps:
         recorder.store_features(extractor, extractor.features_dim)
     model._last_obs = collector.observations
     model._last_episode_starts = np.ones(model.n_envs, bool)
-    model.collected = CollectedSteps(
-        collector, model, config.parallel == "on" or (config.parallel == "auto" and has_second_core())
-    )
+    model.collected = CollectedSteps(collector, model, works_beside(config.parallel))
     return model.collected
 
 

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 
-from agents.environment_state import get_states, set_states
+from agents.environment_state import get_vec_state, set_vec_state
 from agents.finite import NotFiniteError
 from agents.randomness import drawing_from, seeded
 from agents.stopwatch import Stopwatch
@@ -41,6 +41,15 @@ class Step(NamedTuple):
     infos: list[dict[str, Any]]
     row: dict[str, np.ndarray]
     guided: float | None  # share of the environments in which the guide acted; None without one
+
+
+def watch(env: Any, clock: Stopwatch) -> None:
+    """Measure what an environment takes: "physics", and "rendering" for its wrappers that make another observation."""
+    while env is not env.unwrapped:
+        if env.observation_space is not env.env.observation_space:
+            env.step, env.reset = clock.watched(env.step, "rendering"), clock.watched(env.reset, "rendering")
+        env = env.env
+    env.step, env.reset = clock.watched(env.step, "physics"), clock.watched(env.reset, "physics")
 
 
 class Collector:
@@ -65,9 +74,9 @@ class Collector:
         self.starts = np.ones(self.env.num_envs, bool)
         self.num_timesteps = 0
         self.random = seeded(seed)
-        self.clock = Stopwatch()
+        self.clock = Stopwatch(rest="waiting")
         for env in self.env.envs:  # type: ignore[attr-defined]
-            env.unwrapped.step = self.clock.watched(env.unwrapped.step, "physics")
+            watch(env, self.clock)
         potential = getattr(recorder, "potential", None)
         if potential is not None:
             recorder.potential = self.clock.watched(potential, "potential")  # type: ignore[attr-defined]
@@ -84,20 +93,20 @@ class Collector:
         if weights is not None:
             self.actor.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
         try:
-            with drawing_from(self.random):
+            with drawing_from(self.random), self.clock("other"):
                 collected = [self._step() for _ in range(steps)]
         except NotFiniteError as error:
-            finite: Any = self.env.envs[0].env  # type: ignore[attr-defined]
-            error.arrays = finite.transition | error.arrays
+            if "role" not in error.arrays:  # it is not the environment's own report
+                finite: Any = self.env.envs[error.index[0]].env  # type: ignore[attr-defined]
+                error.arrays = finite.transition | error.arrays
             raise
         return collected, self.get_state(), self.clock.shares()
 
     def _step(self) -> Step:
         with self.clock("acting"):
             actions, stored, guided = self._act()
-        with self.clock("observing"):
-            observations: Any
-            observations, rewards, dones, infos = self.env.step(actions)
+        observations: Any
+        observations, rewards, dones, infos = self.env.step(actions)
         for info, starts, visible in zip(infos, self.starts, self.visible, strict=True):
             if starts:  # nothing else tells the buffer of an episode's first frame
                 info.setdefault("reset_info", {"puck_visible": bool(visible)})
@@ -134,8 +143,7 @@ class Collector:
             "visible": self.visible,
             "starts": self.starts,
             "num_timesteps": self.num_timesteps,
-            "environments": [get_states(env) for env in self.env.envs],  # type: ignore[attr-defined]
-            "episodes": [list(env.rewards) for env in self.env.envs],  # type: ignore[attr-defined]
+            **get_vec_state(self.env),
             "guide": None if self.guide is None else self.guide.get_state(),
             "row": self.recorder.row(self.recorder.pos - 1) if self.recorder.size() else None,
             "random": dict(self.random),
@@ -146,11 +154,7 @@ class Collector:
         """Continue from what `get_state` returned."""
         self.observations, self.num_timesteps = np.asarray(state["observations"]), state["num_timesteps"]
         self.visible, self.starts = np.asarray(state["visible"]), np.asarray(state["starts"])
-        monitors: Any = self.env.envs  # type: ignore[attr-defined]
-        for monitor, layers, rewards in zip(monitors, state["environments"], state["episodes"], strict=True):
-            monitor.reset()  # wrappers insist on it; the state overwrites what it drew
-            monitor.rewards, monitor.needs_reset = list(rewards), False
-            set_states(monitor, layers)
+        set_vec_state(self.env, state)
         if self.guide is not None:
             self.guide.set_state(state["guide"])
         if state["row"] is not None:
@@ -176,7 +180,7 @@ class CollectedSteps(VecEnvWrapper):
         self.steps: deque[Step] = deque()
         self.asked = 0  # steps
         self.caller: Inline | Worker | None = None
-        self.clock = Stopwatch()  # of learning
+        self.clock = Stopwatch(("waiting", "storing", "updating", "evaluating"))
         self.collecting: dict[str, float] = {}  # shares of the collector's time
 
     def next_step(self) -> Step:

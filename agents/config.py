@@ -136,6 +136,8 @@ class TrainConfig:
     """Of weights, exploration and starts."""
     steps: int = 40_000
     """Environment steps."""
+    num_envs: int = 1
+    """Environments that are stepped one after another; every step of one counts. Seeds are --seed, --seed + 1, …"""
     out: Path | None = None
     """Run directory; default: runs/TASK-GRIDS-OBS-METHOD[-PRESET]-seedN."""
     resume: Path | None = None
@@ -155,6 +157,11 @@ class TrainConfig:
     learner: LearnerConfig = field(default_factory=LearnerConfig)
     potential: PotentialConfig = field(default_factory=PotentialConfig)
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+
+    @property
+    def environment_steps(self) -> int:
+        """Environment steps of the whole training: `steps`, or the next multiple of `num_envs`."""
+        return -(-self.steps // self.num_envs) * self.num_envs
 
 
 # The paper's configuration (tables 1 and 2, "default configurations" of Stable-Baselines3's SAC).
@@ -217,6 +224,11 @@ def check(config: TrainConfig) -> None:
     if len(config.learner.net_arch) > 16:
         raise ValueError(f"--learner.net-arch has {len(config.learner.net_arch)} layers; it may have 16")
     check_pairs(config.learner)
+    if config.learner.block % config.num_envs:
+        raise ValueError(
+            f"--num-envs {config.num_envs} does not divide --learner.block {config.learner.block}, which is counted in "
+            "environment steps; choose a multiple of it"
+        )
     if not (updates := config.learner.update_ratio * config.learner.block) >= 1 or updates % 1:
         raise ValueError(
             f"--learner.update-ratio {config.learner.update_ratio:g} makes {updates:g} updates after each "

@@ -25,3 +25,23 @@ def _layers(env: Any) -> list[Any]:
             found.append(env)
         env = getattr(env, "env", None)
     return found
+
+
+def get_vec_state(env: Any) -> dict[str, Any]:
+    """The states of a `DummyVecEnv`'s environments, and the rewards of the episodes in their `Monitor`s: plain data."""
+    return {
+        "environments": [get_states(monitor) for monitor in env.envs],
+        "episodes": [[float(reward) for reward in monitor.rewards] for monitor in env.envs],
+    }
+
+
+def set_vec_state(env: Any, state: dict[str, Any]) -> None:
+    """Continue from what `get_vec_state` returned.
+
+    Raises:
+        ValueError: The state is that of another number of environments, or of others.
+    """
+    for monitor, layers, rewards in zip(env.envs, state["environments"], state["episodes"], strict=True):
+        monitor.reset()  # wrappers insist on it; the state overwrites what it drew
+        monitor.rewards, monitor.needs_reset = list(rewards), False
+        set_states(monitor, layers)

@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,12 @@ class NotFiniteError(ValueError):
     Args:
         message: Names the quantity.
         arrays: What shows where it came from.
+        index: Where it is in the quantity.
     """
 
-    def __init__(self, message: str, arrays: dict[str, Any] | None = None) -> None:
+    def __init__(self, message: str, arrays: dict[str, Any] | None = None, index: Sequence[int] = ()) -> None:
         super().__init__(message)
-        self.arrays = arrays or {}
+        self.arrays, self.index = arrays or {}, index
 
 
 def check_finite(**named: Any) -> None:
@@ -40,7 +41,7 @@ def check_finite(**named: Any) -> None:
             index = np.argwhere(~finite)[0].tolist()
             where = f" at index {index}" if index else ""
             message = f"{name.replace('_', ' ')} is {np.asarray(value)[tuple(index)]}{where}"
-            raise NotFiniteError(message, named)
+            raise NotFiniteError(message, named, index)
 
 
 def check_weights(module: torch.nn.Module) -> None:
@@ -133,15 +134,16 @@ class FiniteEnv(gym.Wrapper):
 
 
 @contextmanager
-def reporting(directory: Path, env: FiniteEnv, model: Any) -> Iterator[None]:
+def reporting(directory: Path, model: Any, env: FiniteEnv | None = None) -> Iterator[None]:
     """Turn a number that is not finite into one line, and a file in `directory` that shows where it came from.
 
-    The file, plain `.npz`, holds the last transition of `env`, the weights of the policy and the quantity itself. With
-    `set_states(env, json.loads(str(file["environment"])))` and `env.step(file["action"])` the step is repeated.
+    The file, plain `.npz`, holds the weights of the policy, the quantity itself, and, where that is an environment's,
+    its last transition. With `set_states(env, json.loads(str(file["environment"])))` and `env.step(file["action"])` the
+    step is repeated.
 
     Args:
         directory: For the file.
-        env: The environment that is learned in.
+        env: An environment whose last transition is in the file whatever is not finite.
         model: The learner, an algorithm of Stable-Baselines3; it tells the step of what its own numbers spoil.
 
     Raises:
@@ -156,14 +158,16 @@ def reporting(directory: Path, env: FiniteEnv, model: Any) -> Iterator[None]:
             check_weights(model.policy)  # others stumble over a broken weight first
             raise
     except NotFiniteError as error:
+        transition = {"role": "training"} if env is None else env.transition
         learned = {"step": model.num_timesteps, "episode": model._episode_num + 1}
-        arrays = env.transition | learned | _weights(model.policy) | error.arrays
+        arrays = transition | learned | _weights(model.policy) | error.arrays
         path = directory / f"not-finite-{model.num_timesteps:09d}.npz"
         stream = io.BytesIO()
-        plain = arrays | {"environment": json.dumps(arrays["environment"])}
+        plain = arrays | {"environment": json.dumps(arrays.get("environment"))}
         np.savez_compressed(stream, **{name: np.asarray(value) for name, value in plain.items()})
         write_bytes(path, stream.getvalue())
-        where = f"step {arrays['step']}, episode {arrays['episode']} of the {arrays['role']}"
+        episode = f", episode {arrays['episode']}" if "episode" in arrays else ""
+        where = f"step {arrays['step']}{episode} of the {arrays['role']}"
         raise ValueError(f"{error} in {where}; {path} shows where it came from") from error
 
 

@@ -50,6 +50,17 @@ class Following:
         values[kept] = self.kept[place[kept], environments[kept]]
         return values
 
+    def continues(self, rows: np.ndarray, environments: np.ndarray) -> np.ndarray:
+        """Whether the ring's next row is what follows `rows` of `environments`, integers (B,) each, shape (B,).
+
+        A row that ends an episode in one environment is kept aside for all of them.
+        """
+        kept, following = (
+            self.kept[self.place[rows], environments],
+            self.rows[(rows + 1) % len(self.rows), environments],
+        )
+        return (self.place[rows] == 0) | (kept == following).reshape(len(rows), -1).all(axis=1)
+
     def after(self, row: int) -> np.ndarray:
         """Return what follows one row, in every environment (environments, …)."""
         place = self.place[row]

@@ -41,6 +41,11 @@ def resolve_precision(precision: str, device: torch.device, name: str = "precisi
     return getattr(torch, chosen)
 
 
+def works_beside(parallel: str) -> bool:
+    """Whether collecting and evaluating have processes of their own: "on", or "auto" where there are two cores."""
+    return parallel == "on" or (parallel == "auto" and has_second_core())
+
+
 def has_second_core() -> bool:
     """Whether this process may use more than one core."""
     return len(os.sched_getaffinity(0)) > 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) > 1

@@ -12,10 +12,14 @@ import numpy as np
 import psutil
 
 from agents.config import TrainConfig
+from agents.hardware import works_beside
 
 ACTION_NUMBERS = 2
 # What the first updates of batch 512 add to a process whose environments and agent are made, as measured [bytes].
 LEARNING = {"state": 20e6, "pointcloud": 60e6}
+ENVIRONMENT = 55e6  # of each, as measured [bytes]
+# What a forked process comes to have for itself, as measured over minutes: the collecting and the evaluating one.
+BESIDE = 30e6
 HINDSIGHT = 10 * 8  # of a transition in a `HindsightReplayBuffer`: two goals of 4 numbers and two counts [bytes]
 
 
@@ -37,7 +41,7 @@ def transition_bytes(observation_shape: tuple[int, ...], features_dim: int = 0) 
 
 def buffer_bytes(config: TrainConfig, observation_shape: tuple[int, ...], features_dim: int = 0) -> int:
     """Bytes of the replay buffer, which holds no more transitions than there are steps."""
-    return min(config.learner.buffer_size, config.steps) * transition_bytes(observation_shape, features_dim)
+    return min(config.learner.buffer_size, config.environment_steps) * transition_bytes(observation_shape, features_dim)
 
 
 def network_bytes(config: TrainConfig) -> int:
@@ -50,12 +54,18 @@ def network_bytes(config: TrainConfig) -> int:
 
 
 def estimate_memory(config: TrainConfig, observation_shape: tuple[int, ...], features_dim: int = 0) -> int:
-    """Bytes that this process will have resident when its replay buffer is full.
+    """Bytes that the training will have resident when its replay buffer is full, all its processes together.
 
     To be asked when environments and agent are made and nothing is learned, for a buffer's memory is taken as it fills.
+    Pages that the processes share count once.
     """
     resident = psutil.Process().memory_info().rss + int(LEARNING[config.obs])
-    return resident + buffer_bytes(config, observation_shape, features_dim)
+    return resident + beside_bytes(config) + buffer_bytes(config, observation_shape, features_dim)
+
+
+def beside_bytes(config: TrainConfig) -> int:
+    """Bytes that the collecting and the evaluating process take beside this one."""
+    return int(2 * BESIDE) if works_beside(config.parallel) else 0
 
 
 def available_memory() -> int:
@@ -85,7 +95,7 @@ def release_memory() -> None:
 
 
 def check_memory(config: TrainConfig, observation_shape: tuple[int, ...], features_dim: int = 0) -> None:
-    """Check that the machine has the memory of networks, updates and replay buffer.
+    """Check that the machine has the memory of environments, networks, updates and replay buffer.
 
     Raises:
         ValueError: It does not; names the setting to lower.
@@ -94,7 +104,12 @@ def check_memory(config: TrainConfig, observation_shape: tuple[int, ...], featur
     networks, layers = network_bytes(config), ", ".join(map(str, learner.net_arch))
     _check(f"learning with layers of {layers}", networks, "--learner.net-arch")
     _check_update(config)
-    transitions, each = min(learner.buffer_size, config.steps), transition_bytes(observation_shape, features_dim)
+    environments = int(config.num_envs * ENVIRONMENT) + beside_bytes(config)
+    _check(f"collecting in {config.num_envs} environments", environments, "--num-envs")
+    transitions, each = (
+        min(learner.buffer_size, config.environment_steps),
+        transition_bytes(observation_shape, features_dim),
+    )
     _check_buffer(transitions, each, "--learner.buffer-size")
 
 
@@ -126,9 +141,11 @@ def _check(what: str, needed: int, flag: str) -> None:
 
 def describe_memory(config: TrainConfig, observation_shape: tuple[int, ...], features_dim: int = 0) -> str:
     """Describe the memory that a training will take, in a line; to be asked when `estimate_memory` is."""
-    transitions = min(config.learner.buffer_size, config.steps)
-    buffer = buffer_bytes(config, observation_shape, features_dim)
+    transitions = min(config.learner.buffer_size, config.environment_steps)
+    buffer, beside = buffer_bytes(config, observation_shape, features_dim), beside_bytes(config)
     total = estimate_memory(config, observation_shape, features_dim)
+    others = f", {beside / 1e9:.2f} GB of it in the collecting and the evaluating process" if beside else ""
     return (
         f"memory: {buffer / 1e9:.2f} GB for {transitions} transitions, {total / 1e9:.2f} GB in all once they are there"
+        f"{others}"
     )

@@ -73,7 +73,7 @@ def learn(config: PretrainConfig) -> SAC:
     try:
         with (
             locked(config.partial),
-            reporting(config.partial, env, model),
+            reporting(config.partial, model, env),
             checkpoints.holding_signals(),
             closing(progress),
         ):

@@ -11,6 +11,7 @@ _LEARNER: dict[str, Range] = {
 TRAIN: dict[str, Range] = {
     "seed": SEED,
     "steps": (1, MANY),
+    "num_envs": (1, 1024),
     "threads": (1, 1024),
     "stop_at_success": (0, 1),
     "checkpoint_every": (1, MANY),

@@ -108,6 +108,7 @@ class ShapedReplayBuffer(StoredReplayBuffer):
             if not continues.all():
                 features[~continues] = self._encoded(obs[~continues])
             next_features = self._encoded(next_obs)
+            check_finite(features=features, next_features=next_features)
             self.features[row], self.next_features[row] = features, next_features
         self.successes[row] = success
         super().add(obs, next_obs, action, reward, done, infos)
@@ -201,7 +202,7 @@ class ShapedReplayBuffer(StoredReplayBuffer):
         rewards, first = self._composed(rows, envs), rows
         discounts = np.full(len(rows), self.discount, np.float32)
         for _ in range(self.n_steps - 1):
-            moving = (self.next_observations.place[rows] == 0) & (self.dones[rows].max(axis=1) == 0)
+            moving = self._goes_on(rows, envs)
             rows = np.where(moving, (rows + 1) % self.buffer_size, rows)
             rewards = rewards + np.where(moving, discounts * self._composed(rows, envs), 0.0).astype(np.float32)
             discounts = np.where(moving, discounts * self.discount, discounts).astype(np.float32)
@@ -221,9 +222,12 @@ class ShapedReplayBuffer(StoredReplayBuffer):
             next_features=next_features,
         )
 
+    def _goes_on(self, rows: np.ndarray, envs: np.ndarray) -> np.ndarray:
+        """Whether the ring's next row is the next step of the same episode of that environment."""
+        newest = (self.pos - 1) % self.buffer_size
+        return (rows != newest) & (self.dones[rows, envs] == 0) & self.next_observations.continues(rows, envs)
+
     @torch.inference_mode()
     def _encoded(self, observations: np.ndarray) -> np.ndarray:
         assert self.encode is not None
-        features = self.encode(torch.as_tensor(observations, device=self.device)).cpu().numpy()
-        check_finite(features=features)
-        return features
+        return self.encode(torch.as_tensor(observations, device=self.device)).cpu().numpy()

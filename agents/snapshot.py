@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from agents.environment_state import get_states, set_states
+from agents.environment_state import get_vec_state, set_vec_state
 from agents.sac import SAC
 
 COUNTERS = ("num_timesteps", "_n_updates", "_episode_num")
@@ -74,20 +74,15 @@ def buffers(model: SAC) -> dict[str, Any]:
 
 
 def _rollout(model: SAC) -> dict[str, Any]:
-    """Where an agent is that acts in its environment itself."""
-    monitor = model.env.envs[0]  # type: ignore[union-attr]
+    """Where an agent is that acts in its environments itself."""
     return {
-        "monitor": [float(reward) for reward in monitor.rewards],
-        "environment": get_states(monitor),
+        **get_vec_state(model.env),
         "guide": None if model.guide is None else model.guide.get_state(),
     }
 
 
 def _set_rollout(model: SAC, state: dict[str, Any]) -> None:
-    monitor = model.env.envs[0]  # type: ignore[union-attr]
-    monitor.reset()  # wrappers insist on it; the state overwrites what it drew
-    monitor.rewards, monitor.needs_reset = list(state["monitor"]), False
-    set_states(monitor, state["environment"])
+    set_vec_state(model.env, state)
     if model.guide is not None:
         model.guide.set_state(state["guide"])
 

@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -12,20 +12,27 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Stopwatch:
     """Seconds by name. What is measured inside something else counts for the inner name alone.
 
+    Args:
+        names: Of what will be measured; their shares are 0 until it is.
+        rest: Name of the time that is not measured.
+
     Attributes:
         seconds: So far, by name.
     """
 
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = defaultdict(float)
+    def __init__(self, names: Iterable[str] = (), rest: str = "other") -> None:
+        self.rest = rest
+        self.seconds: dict[str, float] = defaultdict(float, dict.fromkeys(names, 0.0))
         self._inside = [0.0]  # of what was measured inside each of those that run
-        self._start = time.perf_counter()
+        self._start: float | None = None
 
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
         """Measure the block."""
         self._inside.append(0.0)
         start = time.perf_counter()
+        if self._start is None:
+            self._start = start
         try:
             yield
         finally:
@@ -43,7 +50,9 @@ class Stopwatch:
         return measured  # type: ignore[return-value]
 
     def shares(self) -> dict[str, float]:
-        """Shares of the time since the construction, by name; "other" is what was not measured."""
+        """Shares of the time since the first measurement began, by name; nothing before it."""
+        if self._start is None:
+            return {}
         total = time.perf_counter() - self._start
         shares = {name: seconds / total for name, seconds in self.seconds.items()}
-        return shares | {"other": 1.0 - sum(shares.values())}
+        return shares | {self.rest: shares.get(self.rest, 0.0) + 1.0 - sum(shares.values())}

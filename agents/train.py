@@ -49,8 +49,9 @@ def train(config: TrainConfig) -> dict[str, Any]:
     check_encoder(config)
     features_dim = stored_features(config)  # makes an encoder, so before the agent's seed is set
     check_memory(config, shape, features_dim)
-    env, evaluation_env = FiniteEnv(make_env(config), "training"), FiniteEnv(make_env(config), "evaluation")
-    model = make_agent(config, env)
+    environments = [FiniteEnv(make_env(config), role) for role in _roles(config)]
+    evaluation_env = FiniteEnv(make_env(config), "evaluation")
+    model = make_agent(config, *environments)
     collect_beside(model, config)
     release_memory()
     print(describe_memory(config, shape, features_dim), flush=True)
@@ -68,14 +69,20 @@ def train(config: TrainConfig) -> dict[str, Any]:
         write_text(directory / runs.CONFIG, to_json(config))
         try:
             log = RunLogger(directory, model.num_timesteps, model.target_bounds)
-            with reporting(directory, env, model), closing(log) as logger:
+            with reporting(directory, model), closing(log) as logger:
                 seconds = _learn(model, evaluation_env, config, directory, beside, logger)
                 result = _finish(model, evaluation_env, config, directory, seconds)
         except OSError as error:
             raise OSError(f"{error}; {_advice(directory)}") from error
-    env.close()
-    evaluation_env.close()
+    for env in (*environments, evaluation_env):
+        env.close()
     return result
+
+
+def _roles(config: TrainConfig) -> list[str]:
+    """What the training's environments are for, to tell one from another in an error."""
+    count = config.num_envs
+    return ["training"] if count == 1 else [f"training in environment {i + 1} of {count}" for i in range(count)]
 
 
 def _prepare(config: TrainConfig) -> tuple[TrainConfig, Path]:
@@ -122,7 +129,7 @@ def _continue(model: SAC, config: TrainConfig, directory: Path) -> dict[str, Any
     if path is None:
         print(f"{directory} has no checkpoint yet; beginning at step 0")
         return {}
-    if step_of(path) > config.steps:
+    if step_of(path) > config.environment_steps:
         raise ValueError(f"--steps is {config.steps}, but {directory} has {step_of(path)} already")
     run = load_checkpoint(model, path)
     for damaged in damages:
@@ -146,14 +153,15 @@ def _learn(
     policy = copy.deepcopy(model.policy).cpu()
     evaluator = Evaluator(policy, evaluation_env, settings.episodes, shown=not collected.beside)
     caller = Worker(evaluator, "the evaluating process") if collected.beside else Inline(evaluator)
+    caller.receive = collected.clock.watched(caller.receive, "evaluating")  # type: ignore[method-assign]
     with closing(caller):
         evaluation = Evaluate(caller, settings.every, directory, config.stop_at_success)
-        progress = Progress(config.steps, lambda: evaluation.success_rate)
+        progress = Progress(config.environment_steps, lambda: evaluation.success_rate)
         parts: dict[str, Any] = {"config": Settings(config), "log": logger, "evaluation": evaluation, "clock": progress}
         for name, state in beside.items():
             parts[name].set_state(state)
         checkpoint = Checkpoint(directory / runs.CHECKPOINTS, config.checkpoint_every, parts)
-        remaining = config.steps - model.num_timesteps
+        remaining = config.environment_steps - model.num_timesteps
         if (remaining == 0 and evaluation.waiting is None) or evaluation.good_enough:
             return progress.seconds
         for name in (runs.RESULT, runs.POLICY):  # those of fewer steps

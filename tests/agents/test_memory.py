@@ -15,6 +15,7 @@ from agents.config import LearnerConfig
 from agents.following import Following
 from agents.memory import (
     available_memory,
+    beside_bytes,
     buffer_bytes,
     check_memory,
     estimate_memory,
@@ -54,10 +55,37 @@ def test_the_paper_s_training_with_a_million_clouds_takes_what_it_prints(tmp_pat
     command = [sys.executable, "-m", "tests.agents.full_buffer", *given.split(), str(tmp_path / "run")]
     said = subprocess.run(command, env=os.environ | {"OMP_NUM_THREADS": "1"}, stdout=subprocess.PIPE, text=True)
     printed = re.search(r"0\.35 GB for 1000000 transitions, (\S+) GB in all", said.stdout)
-    resident = re.search(r"resident: (\d+) bytes", said.stdout)
+    resident = re.search(r"resident: (\d+) bytes, 1000000 rows", said.stdout)
     assert said.returncode == 0 and printed and resident
     assert float(printed[1]) == pytest.approx(int(resident[1]) / 1e9, rel=0.2)
     assert int(resident[1]) < 1.5e9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("obs", "count", "processes"), [("state", 4, 3), ("pointcloud", 2, 3), ("state", 2, 1)])
+def test_environments_and_processes_are_in_what_is_printed(obs, count, processes, tmp_path):
+    """To less than one environment, and less than the two processes take."""
+    given = f"--obs {obs} --num-envs {count} --steps 120 --learner.learning-starts 20 --evaluation.every 20"
+    parallel = ["--parallel", "on" if processes > 1 else "off", "--evaluation.episodes", "1"]
+    command = [sys.executable, "-m", "tests.agents.full_buffer", *given.split(), *parallel, "--out", tmp_path / "run"]
+    said = subprocess.run(command, env=os.environ | {"OMP_NUM_THREADS": "1"}, stdout=subprocess.PIPE, text=True)
+    printed = re.search(r"transitions, (\S+) GB in all once they are there(, 0.06 GB of it in the coll)?", said.stdout)
+    resident = re.search(rf"resident: (\d+) bytes, \d+ rows, {processes} processes", said.stdout)
+    assert said.returncode == 0 and printed and resident
+    assert bool(printed[2]) == (processes > 1)
+    assert float(printed[1]) == pytest.approx(int(resident[1]) / 1e9, abs=0.05)
+
+
+def test_more_environments_than_the_memory_has_are_refused(small):
+    few, many = (small(num_envs=count, learner=LearnerConfig(block=1000)) for count in (2, 1000))
+    if available_memory() < 55e9:
+        with pytest.raises(
+            ValueError, match=r"^collecting in 1000 environments needs 55\.\d+ GB, .* lower --num-envs$"
+        ):
+            check_memory(many, (8,))
+    check_memory(few, (8,))
+    off, on = (beside_bytes(small(parallel=parallel)) for parallel in ("off", "on"))
+    assert (off, on) == (0, 60_000_000)
 
 
 def test_a_million_clouds_are_float32_and_stored_once():
