@@ -10,6 +10,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
 import envs  # noqa: F401 (registers the tasks)
 from agents.checkpoint import load_checkpoint, save_checkpoint
+from agents.collector import Collector
 from agents.guide import Guide
 from agents.replay import ShapedReplayBuffer
 from agents.sac import SAC
@@ -59,6 +60,42 @@ def test_rewards_in_several_environments_are_those_of_the_definition(algorithm, 
         found = rewards_of(model.replay_buffer, index)
         assert len(found) == 400 and len(task.episodes) > 40
         np.testing.assert_allclose(found, expected_of(task), atol=1e-5)
+
+
+def test_what_a_collector_stores_of_several_environments_is_that_of_the_definition():
+    tasks = [Hiding() for _ in range(2)]
+    model = make_agent(SAC, DummyVecEnv([lambda task=task: Monitor(task) for task in tasks]), buffer_size=600)
+    kinds = {"n_envs": 2, "device": "cpu", "potential": Height(), "gamma": Height.gamma}
+    recorder = ShapedReplayBuffer(4, model.observation_space, model.action_space, **kinds)
+    for task in tasks:
+        task.episodes, task.ends = [], []  # those of the model's own start
+    collector = Collector(model, recorder, seed=0)
+    for _ in range(3):
+        for step in collector.collect(None, 100)[0]:
+            model.replay_buffer.put(step.row)
+    for index, task in enumerate(tasks):
+        found = rewards_of(model.replay_buffer, index)
+        assert len(found) == 300 and len(task.episodes) > 30
+        np.testing.assert_allclose(found, expected_of(task), atol=1e-5)
+
+
+def test_returns_of_several_steps_end_with_the_episode_of_their_own_environment():
+    """Also where a hidden end and a hidden start look the same, and at the newest row."""
+    tasks = [Hiding() for _ in range(3)]
+    model = make_agent(SAC, DummyVecEnv([lambda task=task: task for task in tasks]), buffer_size=450)
+    model.learn(600)
+    buffer, discount = model.replay_buffer, 0.8
+    single = [rewards_of(buffer, index) for index in range(3)]
+    buffer.n_steps, buffer.discount = 3, discount
+    rows = np.roll(np.arange(150), -buffer.pos)
+    for index, task in enumerate(tasks):
+        batch = buffer._batch(rows, np.full(150, index))
+        lengths = [len(rewards) for _, rewards in task.episodes]
+        left = np.concatenate([np.arange(length, 0, -1) for length in lengths])[-150:].clip(max=3)
+        padded = np.append(single[index], np.zeros(2, np.float32))
+        expected = [padded[i : i + n] @ discount ** np.arange(n) for i, n in enumerate(left)]
+        np.testing.assert_allclose(batch.rewards[:, 0], expected, atol=1e-5)
+        np.testing.assert_allclose(batch.discounts[:, 0], discount**left, atol=1e-6)
 
 
 def test_a_ring_that_wraps_and_another_potential():
