@@ -46,12 +46,21 @@ class Evaluate(BaseCallback):
             without evaluations; perhaps in a process of its own, and its results are logged when they are there.
         every: Environment steps between evaluations.
         directory: Run directory; the best policy (highest success rate, then fewest steps) goes to `best.pt`.
+        clock: Seconds of training, logged beside each result at the moment when it is known.
         stop_at: Success rate that ends the training with `GoodEnough`; None never does.
     """
 
-    def __init__(self, evaluator: Inline | Worker, every: int, directory: Path, stop_at: float | None = None) -> None:
+    def __init__(
+        self,
+        evaluator: Inline | Worker,
+        every: int,
+        directory: Path,
+        clock: Callable[[], float],
+        stop_at: float | None = None,
+    ) -> None:
         super().__init__()
-        self.evaluator, self.every, self.directory, self.stop_at = evaluator, every, directory, stop_at
+        self.evaluator, self.every, self.directory = evaluator, every, directory
+        self.clock, self.stop_at = clock, stop_at
         # step and policy under evaluation, and frames that did not show the puck
         self.waiting: tuple[int, dict[str, torch.Tensor], int | None] | None = None
         self.best = (-1.0, 0.0)  # `score` of the best policy
@@ -113,7 +122,7 @@ class Evaluate(BaseCallback):
         result = self.evaluator.receive()
         (step, weights, hidden), self.waiting = self.waiting, None
         self.success_rate = result.success_rate
-        values = {"eval/success_rate": result.success_rate}
+        values = {"eval/success_rate": result.success_rate, "eval/seconds": self.clock()}
         if result.mean_steps is not None:
             values["eval/mean_steps"] = result.mean_steps
         if hidden is not None:

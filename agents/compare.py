@@ -18,9 +18,9 @@ from agents import runs
 from agents.config import METHODS, PRESETS, Observation, TrainConfig, run_name
 from agents.config_json import Settings
 from agents.files import write_text
+from agents.launch import is_finished, start_or_resume
 from agents.plots import draw_curves
 from agents.runlog import PROGRESS, read_progress
-from agents.train import command
 from envs.errors import one_line_errors
 from envs.files import check_replaceable
 from envs.ranges import MANY, Range, check_ranges
@@ -117,10 +117,10 @@ def _run_missing(config: CompareConfig, directories: dict[Group, list[Path]]) ->
         ValueError: Runs failed; names their directories, after the others are finished.
     """
     waiting = [
-        (directory, _command(_training(config, group, seed), directory))
+        (directory, start_or_resume(_training(config, group, seed), directory))
         for group, found in directories.items()
         for seed, directory in enumerate(found)
-        if not _is_finished(directory, _training(config, group, seed).steps)
+        if not is_finished(directory, _training(config, group, seed).steps)
     ]
     running: list[tuple[Path, subprocess.Popen]] = []
     failed: list[str] = []
@@ -128,9 +128,9 @@ def _run_missing(config: CompareConfig, directories: dict[Group, list[Path]]) ->
     try:
         while waiting or running:
             while waiting and len(running) < config.parallel:
-                directory, words = waiting.pop(0)
-                print("running", shlex.join(words[1:]), flush=True)
-                running.append((directory, subprocess.Popen(words, env=environment)))
+                directory, command = waiting.pop(0)
+                print("running", shlex.join(command[1:]), flush=True)
+                running.append((directory, subprocess.Popen(command, env=environment)))
             time.sleep(SECONDS_BETWEEN_LOOKS)
             for directory, process in [entry for entry in running if entry[1].poll() is not None]:
                 running.remove((directory, process))
@@ -143,18 +143,6 @@ def _run_missing(config: CompareConfig, directories: dict[Group, list[Path]]) ->
         raise
     if failed:
         raise ValueError(f"{', '.join(failed)} failed; the same command tries again what is missing")
-
-
-def _is_finished(directory: Path, steps: int) -> bool:
-    """Whether there is the result of a run that was meant to take that many steps."""
-    return os.path.lexists(directory / runs.RESULT) and runs.read_config(directory).steps >= steps
-
-
-def _command(training: TrainConfig, directory: Path) -> list[str]:
-    if os.path.lexists(directory / runs.CONFIG):
-        steps = max(training.steps, runs.read_config(directory).steps)
-        return [sys.executable, "-m", "agents.train", "--resume", str(directory), "--steps", str(steps)]
-    return [sys.executable, *shlex.split(command(training))[1:], "--out", str(directory)]
 
 
 def _other_settings(config: CompareConfig, directories: dict[Group, list[Path]]) -> str:

@@ -1,5 +1,6 @@
 """Learning curves."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib
@@ -42,6 +43,32 @@ def draw_curves(groups: dict[str, list[Curve]], path: Path) -> None:
         axes.fill_between(axis / 1000, low, high, color=line.get_color(), alpha=0.2)
     axes.set(xlabel="environment steps [thousands]", ylabel="success rate", ylim=(-0.02, 1.02))
     axes.legend(loc="lower right", fontsize=8)
+    figure.tight_layout()
+    write_picture(figure, path, dpi=120)
+    plt.close(figure)
+
+
+def draw_seeds(groups: dict[str, list[tuple[Sequence[float], ...]]], path: Path) -> None:
+    """Draw the success rate over seconds and over environment steps, one line a seed.
+
+    Args:
+        groups: By label, of each seed the environment steps, seconds and success rates of its evaluations.
+        path: Picture.
+    """
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), sharey=True)
+    for number, (label, seeds) in enumerate(groups.items()):
+        for seed, (steps, seconds, rates) in enumerate(seeds):
+            style = {"color": f"C{number}", "alpha": 0.6, "label": label if seed == 0 else None}
+            left.plot(seconds, rates, **style)
+            right.plot(np.asarray(steps) / 1000, rates, **style)
+    left.set(xlabel="seconds", ylabel="success rate", ylim=(-0.02, 1.02))
+    left.set_xlim(left=0)
+    right.set(xlabel="environment steps [thousands]")
+    right.set_xlim(left=0)
+    right.legend(loc="lower right", fontsize=8)
     figure.tight_layout()
     write_picture(figure, path, dpi=120)
     plt.close(figure)

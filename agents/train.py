@@ -155,8 +155,8 @@ def _learn(
     caller = Worker(evaluator, "the evaluating process") if collected.beside else Inline(evaluator)
     caller.receive = collected.clock.watched(caller.receive, "evaluating")  # type: ignore[method-assign]
     with closing(caller):
-        evaluation = Evaluate(caller, settings.every, directory, config.stop_at_success)
         progress = Progress(config.environment_steps, lambda: evaluation.success_rate)
+        evaluation = Evaluate(caller, settings.every, directory, lambda: progress.seconds, config.stop_at_success)
         parts: dict[str, Any] = {"config": Settings(config), "log": logger, "evaluation": evaluation, "clock": progress}
         for name, state in beside.items():
             parts[name].set_state(state)

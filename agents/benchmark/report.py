@@ -1,17 +1,14 @@
 """What follows from the times: ratios, hours, and the table."""
 
 import importlib.metadata
-import os
 import platform
-from pathlib import Path
 from typing import Any
 
-import torch
 from rich.table import Table
 
+from agents.benchmark.machine import machine, remark
 from agents.benchmark.stages import DEMONSTRATIONS, IMAGE_SIZE, Settings, Stage
 from agents.benchmark.stock import IMAGE_SIZE as STOCK_IMAGE_SIZE
-from agents.hardware import resolve_precision
 from envs.goal_env import HORIZONS
 
 Times = dict[str, dict[str, float]]  # stage, then "project" or "stock", seconds of a call
@@ -21,8 +18,14 @@ PACKAGES = ("mujoco", "robosuite", "open3d", "stable-baselines3", "torch", "nump
 HORIZON = HORIZONS["push-slot"]
 
 
-def summarise(times: Times, settings: Settings) -> dict[str, Any]:
-    """Return all figures as plain data: ratios to the stock stack and to physics, hours, times, machine, versions."""
+def summarise(times: Times, settings: Settings, others: float) -> dict[str, Any]:
+    """Return all figures as plain data: ratios to the stock stack and to physics, hours, times, machine, versions.
+
+    Args:
+        times: Of every stage.
+        settings: What was measured.
+        others: Cores that other processes used meanwhile.
+    """
     steps = training_steps(times)
     trained, frozen = steps["pointcloud"], steps["pointcloud_frozen"]["project"]
     physics = times["physics"]["project"]
@@ -35,6 +38,10 @@ def summarise(times: Times, settings: Settings) -> dict[str, Any]:
         "train_state_ratio": _ratio(steps["state"]),
         "train_pointcloud_ratio": _ratio(trained),
         "train_pointcloud_frozen_ratio": trained["stock"] / frozen,
+        "sac_pointcloud_shared_ratio": _ratio(times["sac_pointcloud_shared"]),
+        "train_pointcloud_shared_ratio": _ratio(steps["pointcloud_shared"]),
+        "sac_pointcloud_both_frozen_ratio": _ratio(times["sac_pointcloud_frozen"]),
+        "train_pointcloud_both_frozen_ratio": _ratio(steps["pointcloud_frozen"]),
         "state_step_of_physics": physics / times["state_step"]["project"],
         "pointcloud_step_of_physics": physics / times["pointcloud_step"]["project"],
         "potential_many_ratio": {
@@ -53,7 +60,7 @@ def summarise(times: Times, settings: Settings) -> dict[str, Any]:
         "image_size": {"project": IMAGE_SIZE, "stock": STOCK_IMAGE_SIZE},
         "renderer": settings.renderer,
         "clock": settings.timer.clock,
-        "machine": machine(settings),
+        "machine": machine(settings.timer.device, settings.timer.threads, settings.precision) | {"others": others},
         "versions": {"python": platform.python_version()} | {n: importlib.metadata.version(n) for n in PACKAGES},
     }
 
@@ -61,22 +68,9 @@ def summarise(times: Times, settings: Settings) -> dict[str, Any]:
 def training_steps(times: Times) -> Times:
     """Return the seconds of one environment step of training, with its share of the episode's reset."""
     reset = {"state": times["reset"], "pointcloud": times["pointcloud_reset"]}
-    reset["pointcloud_frozen"] = reset["pointcloud"]
+    reset |= {f"pointcloud_{encoder}": reset["pointcloud"] for encoder in ("shared", "frozen")}
     return {
         name: {side: t + reset[name][side] / HORIZON for side, t in times[f"train_{name}"].items()} for name in reset
-    }
-
-
-def machine(settings: Settings) -> dict[str, Any]:
-    """Describe what the figures were measured on."""
-    device = settings.timer.device
-    return {
-        "cpu": _cpu(),
-        "cores": os.cpu_count(),
-        "load": os.getloadavg()[0],
-        "device": torch.cuda.get_device_name() if device == "cuda" else device,
-        "torch_threads": settings.timer.threads,
-        "precision": str(resolve_precision(settings.precision, torch.device(device))).removeprefix("torch."),
     }
 
 
@@ -109,7 +103,8 @@ def conclusion(summary: dict[str, Any]) -> str:
         for name, where in (
             ("state", "training on states"),
             ("pointcloud", "training on clouds"),
-            ("pointcloud_frozen", "training on clouds, features stored"),
+            ("pointcloud_shared", "training on clouds, the stock learner's encoder shared"),
+            ("pointcloud_frozen", "training on clouds, features stored, the stock learner's encoder frozen"),
         )
     ]
     lines.append(
@@ -123,6 +118,7 @@ def conclusion(summary: dict[str, Any]) -> str:
         f"images {images['project']} pixels wide, stock {images['stock']}"
     )
     lines.append(", ".join(f"{name} {version}" for name, version in summary["versions"].items()))
+    lines += filter(None, [remark(where["others"])])
     return "\n".join(lines)
 
 
@@ -132,11 +128,3 @@ def _listed(rates: dict[str, float]) -> str:
 
 def _ratio(sides: dict[str, float]) -> float:
     return sides["stock"] / sides["project"]
-
-
-def _cpu() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())

@@ -13,11 +13,13 @@ import envs.simulator  # noqa: F401 (first: it imports MuJoCo, also where it can
 import gymnasium as gym
 import mujoco
 import numpy as np
+import torch
 
 from agents.benchmark.stock import CAMERA, StockPush
 from agents.benchmark.timing import Timer, Work
 from agents.build import ENVIRONMENTS, load_estimator, load_trajectories, make_potential
 from agents.config import PAPER, Observation, TrainConfig
+from agents.hardware import available_precisions, resolve_device, resolve_precision
 from perception.cameras import camera_to_world
 from perception.observation import WORKSPACE
 from perception.point_cloud import back_project, crop, sample_points, transform
@@ -46,9 +48,17 @@ class Settings:
     renderer: str
     precision: Any
 
-    def config(self, obs: Observation, encoder_training: Any = "scratch") -> TrainConfig:
+    @property
+    def other_precision(self) -> str | None:
+        """The other format in which the device multiplies, if there is one."""
+        device = resolve_device(self.timer.device)
+        chosen = resolve_precision(self.precision, device)
+        return next((name for name in available_precisions(device) if getattr(torch, name) != chosen), None)
+
+    def config(self, obs: Observation, encoder_training: Any = "scratch", precision: str | None = None) -> TrainConfig:
         """The paper's protocol, from the first step on."""
-        changed = {"precision": self.precision, "encoder_training": encoder_training, "learning_starts": 0}
+        precision = self.precision if precision is None else precision
+        changed = {"precision": precision, "encoder_training": encoder_training, "learning_starts": 0}
         learner = dataclasses.replace(PAPER.learner, **changed)
         device: Any = self.timer.device
         return dataclasses.replace(

@@ -144,7 +144,23 @@ class PlainPointNet(BaseFeaturesExtractor):
         return self.project(self.points(observations).amax(dim=1))
 
 
-def make_stock_agent(env: gym.Env, clouds: bool, **settings: Any) -> SAC:
-    """Make Stable-Baselines3's SAC with its defaults: actor, critics and targets have an extractor each."""
-    extractor = {"features_extractor_class": PlainPointNet} if clouds else {}
-    return SAC("MlpPolicy", env, policy_kwargs=extractor, seed=0, **settings)
+class FrozenPointNet(PlainPointNet):
+    """The same, whose weights stay as they are, as a user of Stable-Baselines3 freezes them."""
+
+    def __init__(self, observation_space: gym.Space) -> None:
+        super().__init__(observation_space)
+        self.requires_grad_(False)
+
+
+# Of clouds. By default actor, critics and targets have an encoder each; a shared one learns from the actor's loss.
+ENCODERS: dict[str, dict[str, Any]] = {
+    "separate": {"features_extractor_class": PlainPointNet},
+    "shared": {"features_extractor_class": PlainPointNet, "share_features_extractor": True},
+    "frozen": {"features_extractor_class": FrozenPointNet, "share_features_extractor": True},
+}
+
+
+def make_stock_agent(env: gym.Env, encoder: str | None = None, **settings: Any) -> SAC:
+    """Make Stable-Baselines3's SAC with its defaults, for clouds with one of `ENCODERS`."""
+    policy = {} if encoder is None else ENCODERS[encoder]
+    return SAC("MlpPolicy", env, policy_kwargs=policy, seed=0, **settings)

@@ -12,6 +12,7 @@ from agents.benchmark.stages import BUFFER, OBSERVATIONS, Settings, Stage
 from agents.benchmark.stock import StockPush, make_stock_agent
 from agents.benchmark.timing import Timer, Work
 from agents.build import make_agent
+from agents.config import Observation
 from agents.stored import StoredReplayBuffer
 
 COLLECTED = 200  # transitions that fill the buffers, again and again
@@ -19,37 +20,58 @@ STEPS_AT_ONCE = 5
 
 
 def training_stages(settings: Settings) -> Iterator[Stage]:
-    """Updates of batch 512, and steps of training without resets, built one after the other."""
-    timer = settings.timer
-    for obs, noun in OBSERVATIONS.items():
-        env, stock_env = settings.env(obs), StockPush(clouds=obs == "pointcloud")
-        transitions = collect(env)
-        config = settings.config(obs)
-        batch, updates = config.learner.batch_size, round(config.learner.update_ratio * config.learner.block)
-        stock = make_stock_agent(
-            stock_env,
-            clouds=obs == "pointcloud",
-            batch_size=batch,
-            gradient_steps=updates,
-            buffer_size=BUFFER,
-            learning_starts=0,
-            device=timer.device,
-        )
-        agents: dict[str, Any] = {"project": make_agent(config, env), "stock": stock}
-        for agent in agents.values():
-            _prepare(agent, transitions)
-        works = {name: _update(agent, batch, timer) for name, agent in agents.items()}
-        yield Stage(f"sac_{obs}", f"SAC update, {noun}", works, obs, updates)
-        works = {name: _learn(agent, timer) for name, agent in agents.items()}
-        yield Stage(f"train_{obs}", f"training step, {noun}", works)
-        stock_env.close()
-        env.close()
+    """Updates of batch 512, and steps of training without resets, built one after the other.
 
-    env = settings.env("pointcloud")
-    frozen = make_agent(settings.config("pointcloud", "frozen"), env)
-    _prepare(frozen, transitions)
-    yield Stage("sac_pointcloud_frozen", "SAC update, features stored", {"project": _update(frozen, batch, timer)})
-    yield Stage("train_pointcloud_frozen", "training step, features stored", {"project": _learn(frozen, timer)})
+    Both learners train all they have; then the stock learner shares one encoder, as the project's always does; then
+    both leave their encoder as it is.
+    """
+    for obs, noun in OBSERVATIONS.items():
+        encoder = "separate" if obs == "pointcloud" else None
+        yield from _stages(settings, obs, obs, noun, "scratch", encoder, part_of=obs)
+    yield from _stages(settings, "pointcloud", "pointcloud_shared", "clouds, stock encoder shared", "scratch", "shared")
+    yield from _stages(settings, "pointcloud", "pointcloud_frozen", "features stored", "frozen", "frozen")
+
+
+def _stages(
+    settings: Settings,
+    obs: Observation,
+    name: str,
+    noun: str,
+    encoder_training: str,
+    encoder: str | None,
+    part_of: Observation | None = None,
+) -> Iterator[Stage]:
+    """Update and training step of the project's learner (`encoder_training`) and of the stock one (`encoder`).
+
+    Where the device multiplies in two formats, the project's update is measured in the other one too.
+    """
+    timer, config = settings.timer, settings.config(obs, encoder_training)
+    env, stock_env = settings.env(obs), StockPush(clouds=obs == "pointcloud")
+    transitions = collect(env)
+    batch, updates = config.learner.batch_size, round(config.learner.update_ratio * config.learner.block)
+    stock = make_stock_agent(
+        stock_env,
+        encoder,
+        batch_size=batch,
+        gradient_steps=updates,
+        buffer_size=BUFFER,
+        learning_starts=0,
+        device=timer.device,
+    )
+    agents: dict[str, Any] = {"project": make_agent(config, env), "stock": stock}
+    for agent in agents.values():
+        _prepare(agent, transitions)
+    works = {side: _update(agent, batch, timer) for side, agent in agents.items()}
+    yield Stage(f"sac_{name}", f"SAC update, {noun}", works, part_of, updates)
+    if settings.other_precision is not None:
+        precision = settings.other_precision
+        other = make_agent(settings.config(obs, encoder_training, precision), env)
+        _prepare(other, transitions)
+        both = works | {"project": _update(other, batch, timer)}
+        yield Stage(f"sac_{name}_{precision}", f"SAC update, {noun}, {precision}", both)
+    works = {side: _learn(agent, timer) for side, agent in agents.items()}
+    yield Stage(f"train_{name}", f"training step, {noun}", works)
+    stock_env.close()
     env.close()
 
 

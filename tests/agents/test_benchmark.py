@@ -8,12 +8,16 @@ import sys
 import mujoco
 import numpy as np
 import pytest
+import torch
+from stable_baselines3.common.logger import Logger
 
 from agents.benchmark.__main__ import main
-from agents.benchmark.report import summarise
+from agents.benchmark.report import conclusion, summarise
 from agents.benchmark.stages import Settings, vary
-from agents.benchmark.stock import PlainPointNet, StockPush
+from agents.benchmark.stock import PlainPointNet, StockPush, make_stock_agent
 from agents.benchmark.timing import Timer
+from agents.benchmark.training import collect, fill
+from agents.hardware import available_precisions
 from perception.encoders.pointnet import PointNet
 
 
@@ -56,6 +60,33 @@ def test_both_pointnets_have_the_same_weights():
     space = StockPush(clouds=True).observation_space
     shapes = [sorted(tuple(p.shape) for p in m.parameters()) for m in (PlainPointNet(space), PointNet((20, 4)))]
     assert shapes[0] == shapes[1]
+
+
+@pytest.mark.parametrize("encoder, shared, learned", [("separate", 0, 1), ("shared", 1, 1), ("frozen", 1, 0)])
+def test_the_stock_learner_has_an_encoder_of_each_kind(encoder, shared, learned):
+    env = StockPush(clouds=True)
+    agent = make_stock_agent(env, encoder, buffer_size=400, batch_size=64, device="cpu")
+    agent.set_logger(Logger(None, []))
+    fill(agent.replay_buffer, collect(env))
+    network = agent.actor.features_extractor
+    before = [parameter.clone() for parameter in network.parameters()]
+    agent.train(2, 64)
+    assert (agent.critic.features_extractor is network) == bool(shared)
+    changed = [not torch.equal(a, b) for a, b in zip(before, network.parameters(), strict=True)]
+    assert all(changed) if learned else not any(changed)
+    env.close()
+
+
+@pytest.mark.parametrize("precision", ["float32", "auto"])
+def test_the_other_precision_is_one_in_which_the_device_multiplies(precision):
+    available = available_precisions(torch.device("cpu"))
+    chosen = available[-1] if precision == "auto" else precision
+    settings = Settings(Timer("cpu", 1, 1, 0.0), "ray", precision)
+    assert [settings.other_precision] == ([name for name in available if name != chosen] or [None])
+    if settings.other_precision is not None:
+        assert (
+            settings.config("state", precision=settings.other_precision).learner.precision == settings.other_precision
+        )
 
 
 def test_many_demonstrations_of_one():
@@ -105,12 +136,17 @@ def test_figures_follow_from_the_times():
         "sac_pointcloud": sides(0.02, 0.08),
         "train_state": sides(0.039, 0.098),
         "train_pointcloud": sides(0.043, 0.17),
-        "train_pointcloud_frozen": sides(0.028),
+        "sac_pointcloud_shared": sides(0.02, 0.05),
+        "train_pointcloud_shared": sides(0.043, 0.09),
+        "sac_pointcloud_frozen": sides(0.01, 0.03),
+        "train_pointcloud_frozen": sides(0.028, 0.05),
     }
     times |= {f"potential_{obs}_{count}": sides(0.001 * count) for obs in ("state", "pointcloud") for count in (1, 100)}
-    found = summarise(times, Settings(Timer("cpu", 1, 1, 0.0), "ray", "float32"))
+    found = summarise(times, Settings(Timer("cpu", 1, 1, 0.0), "ray", "float32"), others=0.5)
     expected = {"state_step": 4, "pointcloud_step": 25, "reset": 2, "sac_state": 1.5, "sac_pointcloud": 4}
     expected |= {"train_state": 2.5, "train_pointcloud": 4, "train_pointcloud_frozen": 6}
+    expected |= {"sac_pointcloud_shared": 2.5, "train_pointcloud_shared": 100 / 45}
+    expected |= {"sac_pointcloud_both_frozen": 3, "train_pointcloud_both_frozen": 2}
     assert {name: found[f"{name}_ratio"] for name in expected} == pytest.approx(expected)
     assert found["state_step_of_physics"] == pytest.approx(0.5)
     assert found["pointcloud_step_of_physics"] == pytest.approx(0.25)
@@ -118,6 +154,9 @@ def test_figures_follow_from_the_times():
     hours = {"environment_steps": 400_000, "project": 5, "stock": 20, "project_frozen": 10 / 3}
     assert found["hours"] == pytest.approx(hours)
     assert found["milliseconds"]["state_step"] == pytest.approx({"project": 2, "stock": 8})
+    busy = [line for line in conclusion(found).splitlines() if "the machine was busy" in line]
+    assert found["machine"]["others"] == 0.5 and len(busy) == 1 and "used 0.5 of" in busy[0]
+    assert "the machine was busy" not in conclusion(found | {"machine": found["machine"] | {"others": 0.0}})
 
 
 @pytest.mark.slow
@@ -127,8 +166,11 @@ def test_json_is_one_object_whose_figures_fit_each_other():
     found = json.loads(done.stdout)
     times = {name: {side: ms / 1000 for side, ms in both.items()} for name, both in found["milliseconds"].items()}
     assert all(seconds > 0 for both in times.values() for seconds in both.values())
-    again = summarise(times, Settings(Timer("cpu", 1, 3, 0.05), "ray", "float32"))
+    again = summarise(times, Settings(Timer("cpu", 1, 3, 0.05), "ray", "float32"), found["machine"]["others"])
     figures = [name for name in again if "ratio" in name or "_of_physics" in name]
-    assert len(figures) == 11 and found.keys() == again.keys()
+    assert len(figures) == 15 and found.keys() == again.keys()
+    updates = [f"sac_{name}" for name in ("state", "pointcloud", "pointcloud_shared", "pointcloud_frozen")]
+    both = len(available_precisions(torch.device("cpu"))) > 1
+    assert {f"{name}_bfloat16" for name in updates} & times.keys() == {f"{name}_bfloat16" for name in updates if both}
     for name in (*figures, "hours"):
         assert found[name] == pytest.approx(again[name]), name

@@ -150,7 +150,7 @@ def test_a_training_is_started_with_the_settings_that_are_compared(obs, preset, 
     config = compare.CompareConfig(obs=(obs,), method=("potential",), grids=2, preset=preset)
     training = compare._training(config, (obs, "potential"), seed=7)
     assert (training.method, training.grids, training.seed) == ("potential", 2, 7)
-    _, module, name, *arguments = compare._command(training, tmp_path / "a run")
+    _, module, name, *arguments = compare.start_or_resume(training, tmp_path / "a run")
     assert [module, name] == ["-m", "agents.train"]
     assert parse(arguments) == dataclasses.replace(training, out=tmp_path / "a run")
 
@@ -176,7 +176,7 @@ def test_a_run_that_fails_does_not_stop_the_others(tmp_path, monkeypatch, capsys
         path = tmp_path / str(training.seed)
         return [sys.executable, "-c", "raise SystemExit(3)" if training.seed == 0 else f"open({str(path)!r}, 'w')"]
 
-    monkeypatch.setattr(compare, "_command", command)
+    monkeypatch.setattr(compare, "start_or_resume", command)
     arguments = ["--obs", "state", "--method", "buffer", "--parallel", "2"]
     with pytest.raises(SystemExit):
         main([*arguments, "--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "out")])

@@ -10,7 +10,7 @@ from agents.checkpoint import list_checkpoints
 from agents.files import read_tensors
 from agents.runlog import read_progress
 
-CLOCKS = {"t", "clock"}
+CLOCKS = {"t", "clock", "eval/seconds"}
 
 
 def assert_same_end(whole: Path, parts: Path) -> None:
