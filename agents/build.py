@@ -11,6 +11,7 @@ import gymnasium as gym
 import numpy as np
 import torch
 from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.utils import LinearSchedule
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 import assets
@@ -151,7 +152,7 @@ def make_agent(config: TrainConfig, *environments: gym.Env) -> SAC:
     model = SAC(
         SharedEncoderPolicy,
         DummyVecEnv([partial(Monitor, env) for env in environments]),
-        learning_rate=learner.learning_rate,
+        learning_rate=_learning_rate(learner),
         buffer_size=min(learner.buffer_size, config.environment_steps),
         learning_starts=learner.learning_starts,
         batch_size=learner.batch_size,
@@ -209,6 +210,12 @@ def collect_beside(model: SAC, config: TrainConfig) -> CollectedSteps:
     model._last_episode_starts = np.ones(model.n_envs, bool)
     model.collected = CollectedSteps(collector, model, works_beside(config.parallel))
     return model.collected
+
+
+def _learning_rate(learner: LearnerConfig) -> float | LinearSchedule:
+    """The learning rate, constant or a function of the share of the training that is left."""
+    rate = learner.learning_rate
+    return LinearSchedule(rate, 0.0, 1.0) if learner.learning_rate_decay else rate
 
 
 def _target_bounds(learner: LearnerConfig, potential: Potential | None) -> tuple[float, float] | None:

@@ -50,7 +50,7 @@ class CompareConfig:
     """Active reset grids, with one demonstration each."""
     steps: int | None = None
     """Environment steps of each run; default: the preset's."""
-    preset: Literal["default", "fast", "paper"] = "default"
+    preset: Literal["default", "paper"] = "default"
     """Settings of each run."""
     runs: Path = Path("runs")
     """Where runs are looked for, and written if missing; the report names those that have other settings."""
@@ -107,7 +107,8 @@ def _training(config: CompareConfig, group: Group, seed: int) -> TrainConfig:
     obs, method = group
     preset = PRESETS[config.preset][obs]
     steps = preset.steps if config.steps is None else config.steps
-    return replace(preset, grids=config.grids, method=method, seed=seed, steps=steps)
+    whole = {"grids": config.grids, "method": method, "seed": seed, "steps": steps}
+    return replace(preset, **whole, parallel="off")  # the runs fill the cores
 
 
 def _run_missing(config: CompareConfig, directories: dict[Group, list[Path]]) -> None:

@@ -14,7 +14,13 @@ from envs.ranges import MANY
 
 LARGEST = 100_000  # [bytes]
 # What earlier versions did, which took `learner.gradient_steps` updates after every environment step.
-EARLIER = {"block": 1, "tau": 0.005, "guide_decay": [MANY, MANY], "target_bounds": [-2.0, 1.0]}
+EARLIER = {
+    "learning_rate_decay": False,
+    "block": 1,
+    "tau": 0.005,
+    "guide_decay": [MANY, MANY],
+    "target_bounds": [-2.0, 1.0],
+}
 
 
 def to_json(config: Any) -> str:
@@ -94,6 +100,11 @@ def _content(path: Path) -> bytes:
     return content
 
 
+def _without_fast(config: dict[str, Any]) -> dict[str, Any]:
+    """Leave out the name of a preset of earlier versions; all its settings are there."""
+    return {name: value for name, value in config.items() if (name, value) != ("preset", "fast")}
+
+
 def _in_blocks(learner: dict[str, Any]) -> dict[str, Any]:
     """Name the settings of an earlier version's learner as this version does."""
     if "gradient_steps" not in learner:
@@ -111,7 +122,7 @@ def _read(kind: Any, value: Any, name: str) -> Any:
     options = get_args(kind)
     if dataclasses.is_dataclass(kind) and isinstance(value, dict):
         kinds = get_type_hints(kind)
-        value = _in_blocks(value) if kind is LearnerConfig else value
+        value = EARLIER_NAMES.get(kind, dict)(value)
         unknown = [key for key in value if key not in kinds]
         if unknown:
             raise ValueError(f"unknown setting {name + unknown[0]!r}; known: {', '.join(kinds)}")
@@ -133,3 +144,9 @@ def _read(kind: Any, value: Any, name: str) -> Any:
         return value
     wanted = getattr(kind, "__name__", kind) if not options else f"{kind}".replace("typing.", "")
     raise ValueError(f"{name.rstrip('.') or 'the configuration'} is {value!r:.80}, not {wanted}")
+
+
+EARLIER_NAMES: dict[Any, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    TrainConfig: _without_fast,
+    LearnerConfig: _in_blocks,
+}

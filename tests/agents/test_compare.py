@@ -145,7 +145,7 @@ def test_what_is_missing_is_trained(small, tmp_path, capfd):
     assert "running" not in capfd.readouterr().out and (out / "report.md").read_text() == report
 
 
-@pytest.mark.parametrize("obs, preset", [("state", "default"), ("pointcloud", "fast"), ("pointcloud", "paper")])
+@pytest.mark.parametrize("obs, preset", [("state", "default"), ("pointcloud", "paper")])
 def test_a_training_is_started_with_the_settings_that_are_compared(obs, preset, tmp_path):
     config = compare.CompareConfig(obs=(obs,), method=("potential",), grids=2, preset=preset)
     training = compare._training(config, (obs, "potential"), seed=7)
@@ -190,8 +190,7 @@ def test_a_run_that_fails_does_not_stop_the_others(tmp_path, monkeypatch, capsys
 @pytest.mark.parametrize(
     "obs, preset, steps",
     [
-        ("state", "default", 40_000),
-        ("state", "fast", 25_000),
+        ("state", "default", 20_000),
         ("state", "paper", 200_000),
         ("pointcloud", "paper", 400_000),
     ],

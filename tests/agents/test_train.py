@@ -233,7 +233,7 @@ def test_a_result_tells_the_command_that_trains_so(line):
 
 
 def test_the_last_of_two_presets_counts():
-    assert parse(["--preset", "fast", "--preset", "paper"]) == PRESETS["paper"]["state"]
+    assert parse(["--preset", "default", "--preset", "paper"]) == PRESETS["paper"]["state"]
 
 
 def test_a_training_without_an_update_says_so(small, capsys):
