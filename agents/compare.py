@@ -107,8 +107,8 @@ def _training(config: CompareConfig, group: Group, seed: int) -> TrainConfig:
     obs, method = group
     preset = PRESETS[config.preset][obs]
     steps = preset.steps if config.steps is None else config.steps
-    whole = {"grids": config.grids, "method": method, "seed": seed, "steps": steps}
-    return replace(preset, **whole, parallel="off")  # the runs fill the cores
+    one_process = replace(preset, parallel="off")  # the runs fill the cores
+    return replace(one_process, grids=config.grids, method=method, seed=seed, steps=steps)
 
 
 def _run_missing(config: CompareConfig, directories: dict[Group, list[Path]]) -> None:

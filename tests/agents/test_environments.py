@@ -26,7 +26,7 @@ def several(configured, tmp_path):
     def build(name: str, count: int, obs: str = "state", **changes) -> TrainConfig:
         settings = {"steps": 90, "checkpoint_every": 30, "evaluation": EvaluationConfig(45, 1, 1)} | changes
         config = configured(tmp_path / name, obs, num_envs=count, **settings)
-        learner = dataclasses.replace(config.learner, block=12, learning_starts=20, batch_size=16)
+        learner = dataclasses.replace(config.learner, block=12, update_ratio=0.5, learning_starts=20, batch_size=16)
         return dataclasses.replace(config, learner=learner)
 
     return build
