@@ -11,7 +11,6 @@ import gymnasium as gym
 import numpy as np
 import torch
 from stable_baselines3.common.monitor import Monitor
-from stable_baselines3.common.utils import LinearSchedule
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 import assets
@@ -147,12 +146,13 @@ def make_agent(config: TrainConfig, *environments: gym.Env) -> SAC:
         "potential": potential,
         "gamma": learner.gamma,
         "reward_scale": learner.reward_scale,
+        "n_steps": learner.n_steps,
         "seed": config.seed,
     }
     model = SAC(
         SharedEncoderPolicy,
         DummyVecEnv([partial(Monitor, env) for env in environments]),
-        learning_rate=_learning_rate(learner),
+        learning_rate=learner.learning_rate,
         buffer_size=min(learner.buffer_size, config.environment_steps),
         learning_starts=learner.learning_starts,
         batch_size=learner.batch_size,
@@ -181,10 +181,8 @@ def make_agent(config: TrainConfig, *environments: gym.Env) -> SAC:
     buffer: Any = model.replay_buffer
     if pretrained and estimator is not None:
         _start_encoder(model, estimator)
-    buffer.n_steps = learner.n_steps
     if method.buffer:
         demonstrated = _demonstrated(config, model, trajectories, shaping)
-        demonstrated.n_steps = learner.n_steps
         buffer.set_demonstrations(demonstrated, learner.demonstration_share)
     if potential is not None and estimator is not None and learner.guided_share > 0:
         model.guide = Guide(
@@ -210,12 +208,6 @@ def collect_beside(model: SAC, config: TrainConfig) -> CollectedSteps:
     model._last_episode_starts = np.ones(model.n_envs, bool)
     model.collected = CollectedSteps(collector, model, works_beside(config.parallel))
     return model.collected
-
-
-def _learning_rate(learner: LearnerConfig) -> float | LinearSchedule:
-    """The learning rate, constant or a function of the share of the training that is left."""
-    rate = learner.learning_rate
-    return LinearSchedule(rate, 0.0, 1.0) if learner.learning_rate_decay else rate
 
 
 def _target_bounds(learner: LearnerConfig, potential: Potential | None) -> tuple[float, float] | None:

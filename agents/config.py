@@ -53,15 +53,13 @@ class LearnerConfig:
     """SAC."""
 
     learning_rate: float = 1e-3
-    """Of Adam, for actor, critics and temperature, at the first step."""
-    learning_rate_decay: bool = True
-    """Let it fall linearly to 0 at the last step."""
+    """Of Adam, for actor, critics and temperature."""
     batch_size: int = 256
     """Transitions per update."""
     update_ratio: float = 1.0
     """Updates per environment step."""
-    n_steps: int = 1
-    """Steps."""
+    n_steps: int = 3
+    """Rewards of a target before the value that it is bootstrapped from; as many as are left in the episode at most."""
     block: int = 8
     """Environment steps that are collected before the updates for them are taken."""
     tau: float = 0.05
@@ -136,7 +134,7 @@ class TrainConfig:
     """Take the demonstrations that this mask of the file lists, e.g. train; default: all."""
     seed: int = 0
     """Of weights, exploration and starts."""
-    steps: int = 20_000
+    steps: int = 16_000
     """Environment steps."""
     num_envs: int = 1
     """Environments that are stepped one after another; every step of one counts. Seeds are --seed, --seed + 1, …"""
@@ -172,9 +170,9 @@ PAPER = TrainConfig(
     steps=200_000,
     learner=LearnerConfig(
         learning_rate=3e-4,
-        learning_rate_decay=False,
         batch_size=512,
         update_ratio=2.0,
+        n_steps=1,
         block=1,
         tau=0.005,
         learning_starts=100,

@@ -15,7 +15,7 @@ from envs.ranges import MANY
 LARGEST = 100_000  # [bytes]
 # What earlier versions did, which took `learner.gradient_steps` updates after every environment step.
 EARLIER = {
-    "learning_rate_decay": False,
+    "n_steps": 1,
     "block": 1,
     "tau": 0.005,
     "guide_decay": [MANY, MANY],

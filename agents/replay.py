@@ -40,6 +40,8 @@ class ShapedReplayBuffer(StoredReplayBuffer):
         gamma: γ of the shaping, the potential's own by default, and 0.99 if it has none; it never follows the learner's
             annealed discount.
         reward_scale: Factor on the composed reward.
+        n_steps: Rewards that are summed, discounted by the learner's γ̄ of the moment, to one of a batch (n-step
+            returns); as many as are left in the episode at most.
         seed: Seed of the sampling.
         success: How the task says that a step reached the goal set: a key of `info`, or a function of it.
         **kwargs: As for `ReplayBuffer`.
@@ -51,6 +53,7 @@ class ShapedReplayBuffer(StoredReplayBuffer):
         potential: PotentialFunction | None = None,
         gamma: float | None = None,
         reward_scale: float = 1.0,
+        n_steps: int = 1,
         seed: int = 0,
         success: Success = IS_SUCCESS,
         **kwargs: Any,
@@ -68,7 +71,7 @@ class ShapedReplayBuffer(StoredReplayBuffer):
         self.next_features: Following | None = None
         self.demonstrations: ShapedReplayBuffer | None = None
         self.demonstration_share = 0.0
-        self.n_steps, self.discount = 1, self.gamma
+        self.n_steps, self.discount = n_steps, self.gamma
 
     def add(
         self,

@@ -78,7 +78,9 @@ class SAC(StockSAC):
         if isinstance(self.observation_space, spaces.Dict) and type(self.actor.features_extractor) is FlattenExtractor:
             raise ValueError("observations are a dictionary, which FlattenExtractor cannot take; use MultiInputPolicy")
         if self.n_steps != 1 and isinstance(self.replay_buffer, StoredReplayBuffer):
-            raise ValueError(f"n_steps is {self.n_steps}; {type(self.replay_buffer).__name__} has single steps only")
+            raise ValueError(
+                f"n_steps is {self.n_steps}; give it to {type(self.replay_buffer).__name__} by replay_buffer_kwargs"
+            )
         if self.annealing_steps and isinstance(self.replay_buffer, NStepReplayBuffer):
             raise ValueError("annealing_steps: the replay buffer of n_steps discounts by gamma itself; leave one out")
         self._networks: Networks | None = None
