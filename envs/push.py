@@ -24,6 +24,7 @@ from envs.simulator import check_versions
 from envs.success import in_goal_set, lies_on_table
 
 GOAL_DECIMALS = 6  # of drawn goals [m, m/s]: MuJoCo writes six digits into the XML from which an episode is played back
+ARENA = "16M"  # memory of MuJoCo for contacts and constraints; 1000 random steps use 0.03 MB
 
 
 def above_zero(success_speed: float) -> float:
@@ -122,6 +123,8 @@ class PushPlane(ManipulationEnv):
         robot.set_base_xpos(robot.base_xpos_offset["table"](TABLE_SIZE[0]))
         self.puck = make_puck()
         self.model = ManipulationTask(make_arena(self.slot), [robot], [self.puck])
+        # robosuite reserves 1.3 GB of addresses for 5000 contacts; a fork of several environments would be refused
+        self.model.root.find("size").attrib = {"memory": ARENA}
 
     def _load_robots(self) -> None:
         super()._load_robots()

@@ -45,8 +45,7 @@ def brute_force(rows, first, env, n, discount):
         after = (1.0 if success else 0.0) if terminal else following[env].sum()
         reward += product * (rewards[env] + GAMMA * after - now[env].sum())
         product *= discount
-        # another environment's end ends the row too: a shorter row is as true as a longer one
-        if dones.any() or index + 1 == len(rows) or index + 1 - first == n:
+        if dones[env] or index + 1 == len(rows) or index + 1 - first == n:
             return reward, product, index, terminal
         index += 1
 
@@ -58,9 +57,15 @@ def brute_force(rows, first, env, n, discount):
 def test_rows_of_several_steps(n, size, steps, environments, same_start):
     """The newest row has nothing behind it but the ring's oldest, and the discount is that of the moment."""
     buffer = ShapedReplayBuffer(
-        size * environments, OBSERVATIONS, ACTIONS, n_envs=environments, potential=height, gamma=GAMMA, reward_scale=2.0
+        size * environments,
+        OBSERVATIONS,
+        ACTIONS,
+        n_envs=environments,
+        potential=height,
+        gamma=GAMMA,
+        reward_scale=2.0,
+        n_steps=n,
     )
-    buffer.n_steps = n
     rows = list(episodes(steps, environments, same_start))
     for now, following, actions, rewards, dones, infos in rows:
         buffer.add(now, following, actions, rewards, dones, infos)
@@ -80,9 +85,8 @@ def test_rows_of_several_steps(n, size, steps, environments, same_start):
 
 
 def test_features_are_those_of_the_first_and_of_the_last_observation():
-    buffer = ShapedReplayBuffer(60, OBSERVATIONS, ACTIONS, potential=height, gamma=GAMMA)
+    buffer = ShapedReplayBuffer(60, OBSERVATIONS, ACTIONS, potential=height, gamma=GAMMA, n_steps=4)
     buffer.store_features(lambda observations: 3 * observations[:, :2], 2)
-    buffer.n_steps = 4
     for row in episodes(145, 1, False):
         buffer.add(*row)
     batch = buffer.sample(200)
@@ -99,7 +103,7 @@ def test_demonstrated_rows_are_of_several_steps_too_and_the_discount_moves():
             seen.append((self.discount, batch.discounts))
             return super().update(batch)
 
-    settings = {"potential": Height(), "gamma": Height.gamma}
+    settings = {"potential": Height(), "gamma": Height.gamma, "n_steps": 3}
     model = Noted(
         "MlpPolicy",
         Monitor(Hiding()),
@@ -119,7 +123,6 @@ def test_demonstrated_rows_are_of_several_steps_too_and_the_discount_moves():
         shown.add(frames[0], frames[1], np.zeros((1, 1)), np.zeros(1), np.array([False]), [{"puck_visible": True}])
     buffer = model.replay_buffer
     buffer.set_demonstrations(shown, 0.5)
-    buffer.n_steps = shown.n_steps = 3
     model.learn(120)
     assert len({discount for discount, _ in seen}) > 40
     for discount, found in seen:
