@@ -158,6 +158,7 @@ def make_agent(config: TrainConfig, *environments: gym.Env) -> SAC:
         batch_size=learner.batch_size,
         gamma=learner.gamma,
         tau=learner.tau,
+        actor_tau=learner.actor_tau,
         train_freq=learner.block // len(environments),
         gradient_steps=round(learner.update_ratio * learner.block),
         ent_coef=learner.ent_coef,

@@ -108,7 +108,7 @@ class Evaluate(BaseCallback):
         if self.num_timesteps == self.done_at:
             return
         self._finish()
-        weights, collected = policy_weights(self.model.policy), self.model.collected  # type: ignore[attr-defined]
+        weights, collected = policy_weights(self.model.averaged_actor), self.model.collected  # type: ignore[attr-defined]
         self.waiting, self.done_at = (self.num_timesteps, weights, collected.hidden_frames()), self.num_timesteps
         self._send(weights)
 

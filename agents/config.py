@@ -58,12 +58,14 @@ class LearnerConfig:
     """Transitions per update."""
     update_ratio: float = 1.0
     """Updates per environment step."""
-    n_steps: int = 3
+    n_steps: int = 2
     """Rewards of a target before the value that it is bootstrapped from; as many as are left in the episode at most."""
     block: int = 8
     """Environment steps that are collected before the updates for them are taken."""
     tau: float = 0.05
     """Share by which the target networks follow with each update; fewer updates need a larger one."""
+    actor_tau: float = 0.005
+    """Share by which the weights of the evaluated policy follow the actor's with each update; 1: the actor's own."""
     buffer_size: int = 1_000_000
     """Transitions; memory is taken as it fills."""
     learning_starts: int = 500
@@ -175,6 +177,7 @@ PAPER = TrainConfig(
         n_steps=1,
         block=1,
         tau=0.005,
+        actor_tau=1.0,
         learning_starts=100,
         annealing_steps=10_000,
         ent_coef="auto",

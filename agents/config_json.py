@@ -16,6 +16,7 @@ LARGEST = 100_000  # [bytes]
 # What earlier versions did, which took `learner.gradient_steps` updates after every environment step.
 EARLIER = {
     "n_steps": 1,
+    "actor_tau": 1.0,
     "block": 1,
     "tau": 0.005,
     "guide_decay": [MANY, MANY],

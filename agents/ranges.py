@@ -20,6 +20,7 @@ TRAIN: dict[str, Range] = {
     "learner.block": (1, 10**6),
     "learner.n_steps": (1, 1000),
     "learner.tau": (0, 1, "(]"),
+    "learner.actor_tau": (0, 1, "(]"),
     "learner.guide_decay": (0, MANY),
     "learner.buffer_size": (1, MANY),
     "learner.annealing_steps": (0, MANY),

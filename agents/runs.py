@@ -71,9 +71,9 @@ def write_result(directory: Path, result: dict[str, Any]) -> None:
     result |= {"directory": str(directory), "files": files}
 
 
-def policy_weights(policy: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """Copy the weights that acting needs: the actor with its encoder."""
-    return {k: v.detach().cpu().clone() for k, v in policy.state_dict().items() if k.startswith("actor.")}
+def policy_weights(actor: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """Copy the weights that acting needs, those of an actor with its encoder, by their names in a policy."""
+    return {f"actor.{k}": v.detach().cpu().clone() for k, v in actor.state_dict().items()}
 
 
 def load_policy(path: Path, device: str = "cpu") -> tuple[BasePolicy, TrainConfig]:
@@ -94,6 +94,8 @@ def load_policy(path: Path, device: str = "cpu") -> tuple[BasePolicy, TrainConfi
     content = read_tensors(file, device)
     weights: Any = content.get("policy", content)
     weights = weights if isinstance(weights, dict) else {}
+    if isinstance(average := content.get("average"), dict):  # of a checkpoint
+        weights |= {name.replace("module", "actor", 1): weight for name, weight in average.items()}
     _check_layers(weights, config, file, directory)
     shape = make_goals(config.obs).observation_shape
     policy = SharedEncoderPolicy(
@@ -104,7 +106,7 @@ def load_policy(path: Path, device: str = "cpu") -> tuple[BasePolicy, TrainConfi
         features_extractor_class=EncoderExtractor,
         features_extractor_kwargs={"encoder": encoder_name(config)},
     ).to(device)
-    wanted = policy_weights(policy)
+    wanted = policy_weights(policy.actor)
     wrong = [name for name, tensor in wanted.items() if getattr(weights.get(name), "shape", None) != tensor.shape]
     if wrong:
         raise ValueError(f"{file}: weights do not fit {directory / CONFIG}: {', '.join(wrong[:3])}")

@@ -15,6 +15,7 @@ from stable_baselines3.common.type_aliases import GymEnv, TrainFreq
 from stable_baselines3.common.vec_env import VecEnv, unwrap_vec_normalize
 from torch import Tensor
 from torch.nn import functional as F
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from agents.collector import CollectedSteps
 from agents.features import Features, SharedEncoderPolicy
@@ -42,6 +43,7 @@ class SAC(StockSAC):
         entropy_in_target: Keep the entropy bonus in the critic's target. Without it the value is that of the reward
             alone; the bonus stays in the actor's loss.
         annealing_steps: Environment steps over which the discount rises linearly from 0 to `gamma` (paper, sec. 4.4).
+        actor_tau: Share by which `averaged_actor` follows the actor with each update; 1 for the actor itself.
         precision: Of the products between hidden layers; "auto" is bfloat16 where the device multiplies in it.
             Parameters, their gradients, values and sums stay in float32.
         **kwargs: As for Stable-Baselines3's SAC.
@@ -57,12 +59,15 @@ class SAC(StockSAC):
         target_bounds: tuple[float, float] | None = None,
         entropy_in_target: bool = True,
         annealing_steps: int = 0,
+        actor_tau: float = 1.0,
         precision: str = "float32",
         **kwargs: Any,
     ) -> None:
         self.target_bounds = target_bounds
         self.entropy_in_target = entropy_in_target
         self.annealing_steps = annealing_steps
+        self.actor_tau = actor_tau
+        self.average: AveragedModel | None = None
         self.precision = precision
         self.guide: Guide | None = None
         self.collected: CollectedSteps | None = None
@@ -70,7 +75,11 @@ class SAC(StockSAC):
         super().__init__(*args, **kwargs)
 
     def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), "guide", "collected", "_networks", "_step"]
+        return [*super()._excluded_save_params(), "guide", "collected", "average", "_networks", "_step"]
+
+    def _get_torch_save_params(self) -> tuple[list[str], list[str]]:
+        modules, tensors = super()._get_torch_save_params()
+        return [*modules, *(["average"] if self.average is not None else [])], tensors
 
     def _setup_model(self) -> None:
         super()._setup_model()
@@ -83,6 +92,8 @@ class SAC(StockSAC):
             )
         if self.annealing_steps and isinstance(self.replay_buffer, NStepReplayBuffer):
             raise ValueError("annealing_steps: the replay buffer of n_steps discounts by gamma itself; leave one out")
+        if self.actor_tau < 1.0:
+            self.average = AveragedModel(self.actor, multi_avg_fn=get_ema_multi_avg_fn(1.0 - self.actor_tau))
         self._networks: Networks | None = None
         self._choose_step()
 
@@ -208,12 +219,23 @@ class SAC(StockSAC):
                 means[name] = means.get(name, 0.0) + value / gradient_steps
             if index % self.target_update_interval == 0:  # counted from each call, as Stable-Baselines3 does
                 self._update_target()
+            if self.average is not None:
+                self.average.update_parameters(self.actor)
         check_finite(**means)
         self._n_updates += gradient_steps
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
         self.logger.record("train/discount", self.discount)
         for name, mean in means.items():
             self.logger.record_mean(f"train/{name}", mean)
+
+    @property
+    def averaged_actor(self) -> torch.nn.Module:
+        """The actor with the exponential moving average of its weights, which swings less from update to update.
+
+        Polyak & Juditsky 1992, "Acceleration of stochastic approximation by averaging".
+        """
+        average = self.average
+        return self.actor if average is None or average.n_averaged == 0 else average.module
 
     def update(self, batch: Batch) -> dict[str, float]:
         """Take a gradient step on temperature, critic and actor by autograd; `Update` does it faster where it can.

@@ -20,6 +20,7 @@ def take_snapshot(model: SAC) -> dict[str, Any]:
     return _plain(
         {
             "policy": model.policy.state_dict(),
+            "average": None if model.average is None else model.average.state_dict(),
             "optimizers": {name: optimizer.state_dict() for name, optimizer in _optimizers(model).items()},
             "log_ent_coef": getattr(model, "log_ent_coef", None),
             "counters": {name: getattr(model, name) for name in COUNTERS},
@@ -48,6 +49,8 @@ def restore_snapshot(model: SAC, state: dict[str, Any]) -> None:
             "estimator, demonstrations or settings of the potential are not those of this run; put them back"
         )
     model.policy.load_state_dict(state["policy"])
+    if model.average is not None:
+        model.average.load_state_dict(state["average"])
     for name, optimizer in _optimizers(model).items():
         optimizer.load_state_dict(state["optimizers"][name])
     if state["log_ent_coef"] is not None:

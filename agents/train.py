@@ -203,7 +203,7 @@ def _finish(
     model: SAC, evaluation_env: gym.Env, config: TrainConfig, directory: Path, seconds: float
 ) -> dict[str, Any]:
     """Write the policy, evaluate it as it was written, and write the result."""
-    write_tensors(directory / runs.POLICY, runs.policy_weights(model.policy))
+    write_tensors(directory / runs.POLICY, runs.policy_weights(model.averaged_actor))
     policy, _ = runs.load_policy(directory / runs.POLICY)
     final = evaluate(policy, evaluation_env, config.evaluation.final_episodes, FINAL_SEED)
     result = {

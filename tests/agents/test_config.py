@@ -33,6 +33,7 @@ PAPER = {
     "potential.terminal": 1.0,  # footnote of eq. demo_pot
     "potential.radius": 0.1,  # appendix: the prior was trained up to this distance
     "learner.n_steps": 1,
+    "learner.actor_tau": 1.0,
     "learner.learning_rate": STOCK["learning_rate"],  # appendix: SAC "with the default configurations"; those below too
     "learner.learning_starts": STOCK["learning_starts"],
     "learner.ent_coef": STOCK["ent_coef"],

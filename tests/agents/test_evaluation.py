@@ -9,14 +9,12 @@ import pytest
 import torch
 
 import envs  # noqa: F401 (registers the tasks)
-from agents import callbacks
 from agents.build import make_env
 from agents.captions import captioned
 from agents.config import EvaluationConfig, TrainConfig
 from agents.evaluate import EVALUATE_SEED
-from agents.evaluation import EVALUATION_SEED, Evaluation, evaluate, wilson_interval
+from agents.evaluation import EVALUATION_SEED, Evaluation, Evaluator, evaluate, wilson_interval
 from agents.files import read_tensors
-from agents.runs import policy_weights
 from agents.train import FINAL_SEED, train
 from envs.geometry import GRIDS
 
@@ -162,13 +160,13 @@ def test_the_best_policy_is_the_one_with_the_highest_rate_then_the_fewest_steps(
     script = iter([(0.2, 30.0), (0.5, 40.0), (0.5, 35.0), (0.5, 32.0), (0.4, 20.0), (0.5, 32.0)])
     weights = []
 
-    def scripted(model, env, episodes):
+    def scripted(evaluator, policy):
         rate, steps = next(script)
-        weights.append(policy_weights(model.policy))
+        weights.append({name: torch.from_numpy(value) for name, value in policy.items()})
         return Evaluation(10, int(10 * rate), rate, (0.0, 1.0), steps, [30] * 10)
 
-    monkeypatch.setattr(callbacks, "evaluate", scripted)
-    config = small(steps=120, evaluation=EvaluationConfig(every=20, episodes=1, final_episodes=1))
+    monkeypatch.setattr(Evaluator, "__call__", scripted)
+    config = small(steps=120, parallel="off", evaluation=EvaluationConfig(every=20, episodes=1, final_episodes=1))
     train(config)
     best = read_tensors(config.out / "best.pt")
     assert [all(torch.equal(best[name], other[name]) for name in best) for other in weights] == [

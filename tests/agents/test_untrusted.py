@@ -77,7 +77,7 @@ def test_hostile_policies_and_estimators_are_refused_in_one_line(tmp_path, trap)
 
 def test_tensors_of_other_shapes_or_kinds_are_refused(tmp_path, config, model):
     (tmp_path / "config.json").write_text(to_json(config))
-    policy = runs.policy_weights(model.policy)
+    policy = runs.policy_weights(model.actor)
     huge = torch.zeros(1).expand(10**12)  # little in the file, much in memory
     for changed in ({"actor.mu.bias": huge}, {"actor.mu.bias": "text"}, {"actor.mu.bias": torch.zeros(3)}):
         write_tensors(tmp_path / "policy.pt", policy | changed)
