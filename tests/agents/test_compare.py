@@ -190,7 +190,7 @@ def test_a_run_that_fails_does_not_stop_the_others(tmp_path, monkeypatch, capsys
 @pytest.mark.parametrize(
     "obs, preset, steps",
     [
-        ("state", "default", 16_000),
+        ("state", "default", 20_000),
         ("state", "paper", 200_000),
         ("pointcloud", "paper", 400_000),
     ],
