@@ -95,7 +95,7 @@ def load_policy(path: Path, device: str = "cpu") -> tuple[BasePolicy, TrainConfi
     weights: Any = content.get("policy", content)
     weights = weights if isinstance(weights, dict) else {}
     if isinstance(average := content.get("average"), dict):  # of a checkpoint
-        weights |= {name.replace("module", "actor", 1): weight for name, weight in average.items()}
+        weights |= {f"actor.{name}": weight for name, weight in average.items()}
     _check_layers(weights, config, file, directory)
     shape = make_goals(config.obs).observation_shape
     policy = SharedEncoderPolicy(

@@ -1,5 +1,6 @@
 """Soft actor-critic with clipped targets and an annealed discount, as a Stable-Baselines3 algorithm."""
 
+import copy
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
@@ -13,10 +14,11 @@ from stable_baselines3.common.buffers import NStepReplayBuffer
 from stable_baselines3.common.torch_layers import FlattenExtractor
 from stable_baselines3.common.type_aliases import GymEnv, TrainFreq
 from stable_baselines3.common.vec_env import VecEnv, unwrap_vec_normalize
+from stable_baselines3.sac.policies import Actor
 from torch import Tensor
 from torch.nn import functional as F
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
+from agents.averaging import MovingAverage
 from agents.collector import CollectedSteps
 from agents.features import Features, SharedEncoderPolicy
 from agents.finite import check_finite
@@ -67,7 +69,7 @@ class SAC(StockSAC):
         self.entropy_in_target = entropy_in_target
         self.annealing_steps = annealing_steps
         self.actor_tau = actor_tau
-        self.average: AveragedModel | None = None
+        self.average: Actor | None = None
         self.precision = precision
         self.guide: Guide | None = None
         self.collected: CollectedSteps | None = None
@@ -93,7 +95,8 @@ class SAC(StockSAC):
         if self.annealing_steps and isinstance(self.replay_buffer, NStepReplayBuffer):
             raise ValueError("annealing_steps: the replay buffer of n_steps discounts by gamma itself; leave one out")
         if self.actor_tau < 1.0:
-            self.average = AveragedModel(self.actor, multi_avg_fn=get_ema_multi_avg_fn(1.0 - self.actor_tau))
+            self.average = copy.deepcopy(self.actor).requires_grad_(False)
+            del self.average.optimizer
         self._networks: Networks | None = None
         self._choose_step()
 
@@ -208,6 +211,11 @@ class SAC(StockSAC):
             optimizers.append(self.ent_coef_optimizer)
         self._update_learning_rate(optimizers)
         take_step = self._choose_step()
+        target, average = MovingAverage(self.critic_target, self.critic, self.tau), None
+        if self.average is not None:
+            if self._n_updates == 0:
+                self.average.load_state_dict(self.actor.state_dict())
+            average = MovingAverage(self.average, self.actor, self.actor_tau)
         means: dict[str, float] = {}
         for part in (self.replay_buffer, getattr(self.replay_buffer, "demonstrations", None)):
             if part is not None:
@@ -218,9 +226,9 @@ class SAC(StockSAC):
             for name, value in take_step(batch).items():
                 means[name] = means.get(name, 0.0) + value / gradient_steps
             if index % self.target_update_interval == 0:  # counted from each call, as Stable-Baselines3 does
-                self._update_target()
-            if self.average is not None:
-                self.average.update_parameters(self.actor)
+                target.step()
+            if average is not None:
+                average.step()
         check_finite(**means)
         self._n_updates += gradient_steps
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
@@ -234,8 +242,7 @@ class SAC(StockSAC):
 
         Polyak & Juditsky 1992, "Acceleration of stochastic approximation by averaging".
         """
-        average = self.average
-        return self.actor if average is None or average.n_averaged == 0 else average.module
+        return self.actor if self.average is None or self._n_updates == 0 else self.average
 
     def update(self, batch: Batch) -> dict[str, float]:
         """Take a gradient step on temperature, critic and actor by autograd; `Update` does it faster where it can.
@@ -312,12 +319,3 @@ class SAC(StockSAC):
             value = value - ent_coef * log_prob.reshape(-1, 1)
         discount = self.discount if batch.discounts is None else batch.discounts
         return batch.rewards + discount * (1 - batch.dones) * value
-
-    @torch.no_grad()
-    def _update_target(self) -> None:
-        """Move the target by τ, and give it what batch normalisation has seen, as Stable-Baselines3 does."""
-        online: list[Tensor] = list(self.critic.parameters())
-        target: list[Tensor] = list(self.critic_target.parameters())
-        torch._foreach_lerp_(target, online, self.tau)
-        for theirs, ours in zip(self.critic_target.buffers(), self.critic.buffers(), strict=True):
-            theirs.copy_(ours)

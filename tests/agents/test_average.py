@@ -5,6 +5,7 @@ import dataclasses
 import torch
 
 from agents import runs
+from agents.averaging import MovingAverage
 from agents.build import make_agent, make_env
 from agents.checkpoint import newest_intact
 from agents.files import read_tensors
@@ -13,22 +14,24 @@ from agents.train import train
 
 
 def test_the_average_is_the_recursion(small, monkeypatch):
-    """θ̄ ← θ̄ + τ (θ − θ̄) after each update, from the first one's weights on."""
+    """θ̄ ← θ̄ + τ (θ − θ̄) after each update, from the initial weights on."""
     config = small()
     model = make_agent(
         dataclasses.replace(config, learner=dataclasses.replace(config.learner, actor_tau=0.25)), make_env(config)
     )
     assert model.averaged_actor is model.actor, "there is none before the first update"
     expected: dict[str, torch.Tensor] = {}
-    follow = SAC._update_target
+
+    expected |= {name: weight.detach().clone() for name, weight in model.actor.named_parameters()}
+    step = MovingAverage.step
 
     def noted(self):
-        follow(self)
-        for name, weight in self.actor.named_parameters():
-            now = weight.detach().clone()
-            expected[name] = now if name not in expected else expected[name] + 0.25 * (now - expected[name])
+        step(self)
+        if self.tau == 0.25:
+            for name, weight in model.actor.named_parameters():
+                expected[name] += 0.25 * (weight.detach() - expected[name])
 
-    monkeypatch.setattr(SAC, "_update_target", noted)
+    monkeypatch.setattr(MovingAverage, "step", noted)
     model.learn(100)
     found = dict(model.averaged_actor.named_parameters())
     assert model._n_updates > 10 and found.keys() == expected.keys()
@@ -46,7 +49,7 @@ def test_the_average_is_evaluated_and_kept(small):
     final, _ = runs.load_policy(config.out / runs.POLICY)
     kept, _ = runs.load_policy(checkpoint)
     for name, weight in final.actor.state_dict().items():
-        torch.testing.assert_close(weight, content["average"][f"module.{name}"], rtol=0, atol=0)
+        torch.testing.assert_close(weight, content["average"][name], rtol=0, atol=0)
         torch.testing.assert_close(weight, kept.actor.state_dict()[name], rtol=0, atol=0)
     assert not torch.equal(content["policy"]["actor.mu.weight"], final.actor.mu.weight)
 

@@ -14,6 +14,7 @@ from torch import nn
 from torch.nn.utils import parametrizations
 
 from agents.adam import step
+from agents.averaging import MovingAverage
 from agents.features import EncoderExtractor, SharedEncoderPolicy
 from agents.hardware import resolve_precision
 from agents.sac import SAC
@@ -79,7 +80,7 @@ def take(gradient_step, agent: SAC, batches: list[Batch]) -> list[dict[str, floa
     logs = []
     for batch in batches:
         logs.append(gradient_step(batch))
-        agent._update_target()
+        MovingAverage(agent.critic_target, agent.critic, agent.tau).step()
     return logs
 
 
