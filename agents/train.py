@@ -56,7 +56,8 @@ def train(config: TrainConfig) -> dict[str, Any]:
     release_memory()
     print(describe_memory(config, shape, features_dim), flush=True)
     if model.guide is not None:
-        share = f"{model.guide.share:.0%} of the training steps"
+        first, last = config.learner.guide_decay
+        share = f"{model.guide.share:.0%} of the training steps, from step {first} on in fewer, from {last} on in none"
         print(
             f"the prior's goal policy acts in {share}: rollout/* includes them, eval/* is the agent alone", flush=True
         )

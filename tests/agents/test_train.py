@@ -164,7 +164,8 @@ def test_the_log_tells_how_many_of_the_training_s_steps_were_guided(small, capsy
     learner = dataclasses.replace(base.learner, guided_share=0.25, learning_starts=10**6)
     train(dataclasses.replace(base, learner=learner))
     assert (
-        "goal policy acts in 25% of the training steps: rollout/* includes them, eval/* is" in capsys.readouterr().out
+        "goal policy acts in 25% of the training steps, from step 4000 on in fewer, from 8000 on in none: rollout/*"
+        in capsys.readouterr().out
     )
     shares = [
         row["rollout/guided_share"] for row in read_progress(base.out / "progress.csv") if "rollout/guided_share" in row
