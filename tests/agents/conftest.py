@@ -44,6 +44,7 @@ def configured(files):
             "steps": 200,
             "checkpoint_every": 100,
             "device": "cpu",
+            "parallel": "off",
             "learner": learner,
             "evaluation": EvaluationConfig(every=100, episodes=1, final_episodes=1),
         }

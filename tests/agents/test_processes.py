@@ -247,6 +247,8 @@ def test_a_signal_to_all_processes_saves(number, build, tmp_path):
     # not Python's random state: beartype, which checks this process alone, draws of it
     ends = [list_checkpoints(run / runs.CHECKPOINTS)[-1] / "agent.pt" for run in (tmp_path / "whole", config.out)]
     whole, resumed = (read_tensors(path) | {"random": None, "run": None} for path in ends)
+    for state in (whole, resumed):
+        del state["collected"]["collector"]["random"]["python"]
     assert_equal(whole, resumed)
 
 

@@ -32,11 +32,16 @@ def test_the_discount_is_annealed_from_zero_and_the_potential_s_is_not(model):
 def test_targets_stay_within_their_bounds_and_a_goal_keeps_its_one(model):
     model.learn(60)
     batch = model.replay_buffer.sample(16)
-    for rewards, bound in ((100.0, 1.0), (-100.0, -2.0)):
-        changed = batch._replace(rewards=torch.full_like(batch.rewards, rewards))
-        assert (model._target(changed, changed.next_observations, torch.tensor(0.1)) == bound).all()
+
+    def targets(changed):
+        return model.clip_target(model._target(changed, changed.next_observations, torch.tensor(0.1)))
+
+    for rewards, bound in zip((-100.0, 100.0), model.target_bounds, strict=True):
+        found, clipped = targets(batch._replace(rewards=torch.full_like(batch.rewards, rewards)))
+        assert (found == bound).all() and clipped == 1.0
     goal = batch._replace(rewards=torch.ones_like(batch.rewards), dones=torch.ones_like(batch.dones))
-    assert (model._target(goal, goal.next_observations, torch.tensor(0.1)) == 1.0).all()
+    found, clipped = targets(goal)
+    assert (found == 1.0).all() and clipped == 0.0
 
 
 def test_methods_switch_on_what_their_names_say(small):
@@ -81,7 +86,7 @@ def test_it_stays_a_stable_baselines_algorithm(model, tmp_path):
     model.save(tmp_path / "agent.zip")
     loaded = SAC.load(tmp_path / "agent.zip", device="cpu")
     np.testing.assert_allclose(loaded.predict(observation, deterministic=True)[0], action, atol=1e-6)
-    assert tuple(loaded.target_bounds) == (-2.0, 1.0)
+    assert tuple(loaded.target_bounds) == model.target_bounds == pytest.approx((-1.0, 1.99))
     assert loaded.annealing_steps == 100
 
 

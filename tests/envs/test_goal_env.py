@@ -90,9 +90,9 @@ def test_reward_equals_goal_reward_and_ends_with_success():
     assert rewards == [0.0] * (len(rewards) - 1) + [1.0]
     assert [info["is_success"] for info in infos] == terminated == [bool(reward) for reward in rewards]
     assert not any(truncated)
-    # the horizon truncates; a success in the last step is no truncation
+    # the horizon truncates, a success in the last step too, as Gymnasium's TimeLimit does
     steps = len(rewards)
-    for horizon, last in ((steps, (True, False)), (steps - 1, (False, True))):
+    for horizon, last in ((steps, (True, True)), (steps - 1, (False, True))):
         env.horizon = horizon
         _, terminated, truncated, _ = play(env, seed=3)
         assert (terminated[-1], truncated[-1]) == last
