@@ -17,9 +17,13 @@ from tests.agents.one_line import one_line
 
 @pytest.fixture
 def earlier(tmp_path):
-    """The shipped policy, whose configuration is such a one."""
+    """The shipped policy with the configuration of such a run, but for the widths of its layers."""
     directory = shutil.copytree(assets.path("policies/push-slot-1-state"), tmp_path / "run")
-    assert json.loads((directory / "config.json").read_text())["learner"]["gradient_steps"] == 2
+    name = "results/earlier/push-slot-1-state-buffer+potential+annealing-seed0/config.json"
+    config = json.loads(assets.path(name).read_text())
+    assert config["learner"]["gradient_steps"] == 2
+    config["learner"]["net_arch"] = list(runs.read_config(directory).learner.net_arch)
+    (directory / "config.json").write_text(json.dumps(config, indent=2))
     return directory
 
 
