@@ -59,7 +59,7 @@ def estimate_memory(config: TrainConfig, observation_shape: tuple[int, ...], fea
     To be asked when environments and agent are made and nothing is learned, for a buffer's memory is taken as it fills.
     Pages that the processes share count once.
     """
-    resident = psutil.Process().memory_info().rss + int(LEARNING[config.obs])
+    resident = psutil.Process().memory_info().rss + _update_bytes(config)
     return resident + beside_bytes(config) + buffer_bytes(config, observation_shape, features_dim)
 
 
@@ -124,8 +124,12 @@ def check_pretraining_memory(config: Any, observation_shape: tuple[int, ...]) ->
 
 
 def _check_update(config: Any) -> None:
-    size = config.learner.batch_size
-    _check(f"an update with {size} transitions", int(LEARNING[config.obs] * size / 512), "--learner.batch-size")
+    what = f"an update with {config.learner.batch_size} transitions"
+    _check(what, _update_bytes(config), "--learner.batch-size")
+
+
+def _update_bytes(config: Any) -> int:
+    return int(LEARNING[config.obs] * config.learner.batch_size / 512)
 
 
 def _check_buffer(transitions: int, each: int, flag: str) -> None:

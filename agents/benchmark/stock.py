@@ -63,12 +63,8 @@ class StockPush(gym.Env[np.ndarray, np.ndarray]):
     def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[np.ndarray, dict[str, Any]]:
         """Reset as robosuite does by default, rebuilding the model."""
         super().reset(seed=seed)
-        if self.clouds and self.robosuite.hard_reset:
-            # Left to the garbage collector, the old buffers would be freed by their number in the new context.
-            self._make_current()
-            old = self.robosuite.sim._render_context_offscreen
-            old.con.free()
-            old.gl_ctx.free()
+        if self.robosuite.hard_reset:
+            self._free_context()
         return self.observe(self.robosuite.reset()), {}
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
@@ -123,7 +119,16 @@ class StockPush(gym.Env[np.ndarray, np.ndarray]):
 
     def close(self) -> None:
         """Close robosuite's environment."""
+        self._free_context()
         self.robosuite.close()
+
+    def _free_context(self) -> None:
+        # Left to the garbage collector, the buffers would be freed by their number in the context that is current then.
+        if self.clouds and self.robosuite.sim is not None:
+            self._make_current()
+            old = self.robosuite.sim._render_context_offscreen
+            old.con.free()
+            old.gl_ctx.free()
 
     def _make_current(self) -> None:
         # robosuite renders into whatever context is current, another renderer's too.
