@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import envs  # noqa: F401 (first: it limits the threads of BLAS before NumPy is loaded)
 
 if TYPE_CHECKING:
-    from agents.sac import SAC
+    from agents.sac.algorithm import SAC
 
 __all__ = ["SAC"]
 

@@ -11,9 +11,9 @@ import torch
 import tyro
 
 from agents import runs
-from agents.build import make_env
 from agents.config import TrainConfig
-from agents.evaluation import evaluate
+from agents.evaluation.episodes import evaluate
+from agents.tasks import make_env
 from envs.errors import one_line_errors
 from envs.ranges import SEED, Range, check_ranges
 from perception.video import SUFFIXES, open_video

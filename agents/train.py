@@ -1,8 +1,6 @@
 """Train an agent: ``python -m agents.train --obs pointcloud``."""
 
 import copy
-import dataclasses
-import shlex
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -13,22 +11,27 @@ import tyro
 from stable_baselines3.common.callbacks import CallbackList
 
 from agents import runs
-from agents.build import check_encoder, collect_beside, make_agent, make_env, revision, stored_features
-from agents.callbacks import Checkpoint, Evaluate, GoodEnough, Progress
-from agents.checkpoint import load_checkpoint, newest_intact, set_aside, step_of
-from agents.command_line import refuse_changes, value_of
-from agents.config import PRESETS, TrainConfig, check, run_name
-from agents.config_json import Settings, to_json
-from agents.evaluation import EVALUATION_SEED, Evaluator, evaluate
-from agents.files import remove_partial, write_tensors, write_text
-from agents.finite import FiniteEnv, reporting
-from agents.lock import locked
-from agents.memory import check_memory, describe_memory, release_memory
-from agents.runlog import RunLogger
+from agents.collecting.finite_env import FiniteEnv
+from agents.collecting.stopwatch import describe_shares
+from agents.collecting.worker import Inline, Worker
+from agents.config import PRESETS, TrainConfig
+from agents.config.command import command
+from agents.config.command_line import refuse_changes, value_of
+from agents.config.file import Settings, to_json
+from agents.evaluation.episodes import EVALUATION_SEED, Evaluator, evaluate
+from agents.methods import collect_beside, make_agent
+from agents.methods.encoder import check_encoder
+from agents.methods.memory import check_memory, describe_memory, release_memory
+from agents.runs.callbacks import Checkpoint, Evaluate, GoodEnough, Progress
+from agents.runs.fault_report import reporting
+from agents.runs.lock import locked
+from agents.runs.log import RunLogger
+from agents.runs.resume import advice, prepare, refuse_existing, resume
 from agents.sac import SAC
-from agents.worker import Inline, Worker
+from agents.tasks import make_env
 from envs.errors import one_line_errors
-from shaping.goals import make_goals
+from envs.files import write_text
+from shaping.tensors import write_tensors
 
 FINAL_SEED = 2 * EVALUATION_SEED  # fresh starts: not those by which the best policy was chosen
 
@@ -44,17 +47,15 @@ def train(config: TrainConfig) -> dict[str, Any]:
         OSError: The run directory cannot be written; its last checkpoint stays.
     """
     resumed = config.resume is not None
-    config, directory = _prepare(config)
-    shape = make_goals(config.obs).observation_shape
+    config, directory = prepare(config)
     check_encoder(config)
-    features_dim = stored_features(config)  # makes an encoder, so before the agent's seed is set
-    check_memory(config, shape, features_dim)
+    check_memory(config)
     environments = [FiniteEnv(make_env(config), role) for role in _roles(config)]
     evaluation_env = FiniteEnv(make_env(config), "evaluation")
     model = make_agent(config, *environments)
     collect_beside(model, config)
     release_memory()
-    print(describe_memory(config, shape, features_dim), flush=True)
+    print(describe_memory(config), flush=True)
     if model.guide is not None:
         first, last = config.learner.guide_decay
         share = f"{model.guide.share:.0%} of the training steps, from step {first} on in fewer, from {last} on in none"
@@ -65,8 +66,8 @@ def train(config: TrainConfig) -> dict[str, Any]:
         print(f"nothing is learned: --steps {config.steps}, --learner.learning-starts {config.learner.learning_starts}")
     with locked(directory):
         if not resumed:
-            _refuse_existing(directory)
-        beside = _continue(model, config, directory) if resumed else {}
+            refuse_existing(directory)
+        beside = resume(model, config, directory) if resumed else {}
         write_text(directory / runs.CONFIG, to_json(config))
         try:
             log = RunLogger(directory, model.num_timesteps, model.target_bounds)
@@ -74,7 +75,7 @@ def train(config: TrainConfig) -> dict[str, Any]:
                 seconds = _learn(model, evaluation_env, config, directory, beside, logger)
                 result = _finish(model, evaluation_env, config, directory, seconds)
         except OSError as error:
-            raise OSError(f"{error}; {_advice(directory)}") from error
+            raise OSError(f"{error}; {advice(directory)}") from error
     for env in (*environments, evaluation_env):
         env.close()
     return result
@@ -84,59 +85,6 @@ def _roles(config: TrainConfig) -> list[str]:
     """What the training's environments are for, to tell one from another in an error."""
     count = config.num_envs
     return ["training"] if count == 1 else [f"training in environment {i + 1} of {count}" for i in range(count)]
-
-
-def _prepare(config: TrainConfig) -> tuple[TrainConfig, Path]:
-    """Resolve configuration and run directory, before anything is built or written."""
-    if config.resume is not None:
-        stored = runs.read_config(config.resume)
-        runs.check_resumable(config.resume, stored)
-        return dataclasses.replace(stored, steps=config.steps, resume=None), config.resume
-    check(config)
-    directory = config.out or Path("runs") / run_name(config)
-    _refuse_existing(directory)
-    return dataclasses.replace(config, out=directory), directory
-
-
-def _refuse_existing(directory: Path) -> None:
-    if directory.exists() and any(not path.name.startswith(".") for path in directory.iterdir()):
-        raise FileExistsError(f"{directory} exists; choose another --out; {_advice(directory)}")
-
-
-def _advice(directory: Path) -> str:
-    """How the run in `directory` can go on, or why it cannot."""
-    try:
-        runs.check_resumable(directory, runs.read_config(directory))
-    except (ValueError, OSError) as error:
-        return f"it cannot be continued: {error}"
-    return f"continue it with --resume {shlex.quote(str(directory))}"
-
-
-def _continue(model: SAC, config: TrainConfig, directory: Path) -> dict[str, Any]:
-    """Put the model where the newest intact checkpoint has it, and return what was kept beside it.
-
-    A run that was killed before its first checkpoint begins anew.
-    """
-    checkpoints = directory / runs.CHECKPOINTS
-    path, damages = newest_intact(checkpoints)
-    for damage in damages.values():
-        print(damage)
-    if path is None and damages:
-        raise ValueError(
-            f"{directory} has no intact checkpoint; put back a copy of one, or train anew with another --out"
-        )
-    remove_partial(directory)
-    remove_partial(checkpoints)
-    if path is None:
-        print(f"{directory} has no checkpoint yet; beginning at step 0")
-        return {}
-    if step_of(path) > config.environment_steps:
-        raise ValueError(f"--steps is {config.steps}, but {directory} has {step_of(path)} already")
-    run = load_checkpoint(model, path)
-    for damaged in damages:
-        set_aside(damaged)
-    print(f"resumed {directory} at step {model.num_timesteps}")
-    return run
 
 
 def _learn(
@@ -168,7 +116,7 @@ def _learn(
         for name in (runs.RESULT, runs.POLICY):  # those of fewer steps
             (directory / name).unlink(missing_ok=True)
         (directory / runs.CHECKPOINTS).mkdir(exist_ok=True)
-        write_text(directory / "revision.txt", f"{revision()}\n")
+        write_text(directory / "revision.txt", f"{runs.revision()}\n")
         try:
             with checkpoint.holding_signals(), closing(progress):
                 callbacks = CallbackList([evaluation, checkpoint, progress])
@@ -181,23 +129,13 @@ def _learn(
         except GoodEnough:
             checkpoint.save()
         except KeyboardInterrupt:
-            print(f"stopped at step {model.num_timesteps}; {_advice(directory)}")
+            print(f"stopped at step {model.num_timesteps}; {advice(directory)}")
             raise SystemExit(130) from None
         finally:
             collected.stop()
     model.dump_logs()
     print(describe_shares(collected.shares()))
     return progress.seconds
-
-
-def describe_shares(shares: dict[str, float]) -> str:
-    """Describe where the time went, in a line for each process."""
-    lines = []
-    for role in dict.fromkeys(name.partition("/")[0] for name in shares):
-        parts = {name.partition("/")[2]: share for name, share in shares.items() if name.startswith(role)}
-        ordered = sorted(parts.items(), key=lambda part: -part[1])
-        lines.append(f"time of the {role}: " + ", ".join(f"{name} {share:.0%}" for name, share in ordered))
-    return "\n".join(lines)
 
 
 def _finish(
@@ -219,22 +157,6 @@ def _finish(
     }
     runs.write_result(directory, result)
     return result
-
-
-def command(config: TrainConfig) -> str:
-    """The command line that trains as configured, whatever started this training."""
-    preset = PRESETS[config.preset][config.obs]
-    wanted, usual = Settings(config).get_state(), Settings(preset).get_state()
-    words = ["--obs", config.obs, "--seed", config.seed]
-    words += ["--preset", config.preset] * (config.preset != "default")
-    words += ["--steps", config.steps] * (config.steps != preset.steps)
-    for name, value in wanted.items():
-        if name in ("obs", "seed", "preset") or value == usual[name]:
-            continue
-        part, _, last = name.replace("_", "-").rpartition(".")
-        flag = f"--{part}{'.' * bool(part)}{'no-' * (value is False)}{last}"
-        words += [flag] if isinstance(value, bool) else [flag, *(value if isinstance(value, list) else [value])]
-    return shlex.join(["python", "-m", "agents.train", *map(str, words)])
 
 
 def parse(arguments: list[str] | None = None) -> TrainConfig:

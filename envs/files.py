@@ -5,6 +5,7 @@ What is written is whole or not there, whenever the process or the machine stops
 
 import contextlib
 import os
+import shutil
 import stat
 from pathlib import Path
 from typing import BinaryIO
@@ -100,3 +101,17 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def discard(directory: Path) -> None:
+    """Remove a directory so that no part of it is ever seen under its name."""
+    hidden = directory.with_name(f".{directory.name}.{os.getpid()}.partial")
+    shutil.rmtree(hidden, ignore_errors=True)
+    directory.replace(hidden)
+    shutil.rmtree(hidden)
+
+
+def remove_partial(directory: Path) -> None:
+    """Remove what writers that were killed left below `directory`; nobody else may be writing there."""
+    for path in directory.glob(".*.partial"):
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()

@@ -41,6 +41,15 @@ def make_encoder(name: str, **kwargs: Any) -> nn.Module:
     Raises:
         ValueError: Unknown name; the message lists the known ones.
     """
+    return find_encoder(name)(**kwargs)
+
+
+def find_encoder(name: str) -> type[nn.Module]:
+    """Return the class registered under a name.
+
+    Raises:
+        ValueError: Unknown name; the message lists the known ones.
+    """
     if name not in _ENCODERS:
         raise ValueError(f"unknown encoder {name!r}; known: {', '.join(available_encoders())}")
     entry = _ENCODERS[name]
@@ -48,7 +57,7 @@ def make_encoder(name: str, **kwargs: Any) -> nn.Module:
         import_module(entry)
         entry = _ENCODERS[name]
     assert not isinstance(entry, str), f"{entry} does not register {name!r}"
-    return entry(**kwargs)
+    return entry
 
 
 def available_encoders() -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from torch.nn.modules.module import (
     register_module_parameter_registration_hook,
 )
 
-from envs.files import read_regular
+from envs.files import read_regular, write_bytes
 
 
 def read_tensors(path: Path, device: str | torch.device = "cpu") -> dict[str, Any]:
@@ -67,3 +67,19 @@ def building_at_most(size: int) -> Iterator[None]:
     finally:
         for hook in hooks:
             hook.remove()
+
+
+def write_tensors(path: Path, content: dict[str, Any]) -> None:
+    """Write tensors and plain data, whole or not at all.
+
+    Raises:
+        OSError: The file cannot be written; names it.
+    """
+    write_bytes(path, tensor_bytes(content))
+
+
+def tensor_bytes(content: dict[str, Any]) -> bytes:
+    """Return PyTorch's file of tensors and plain data."""
+    stream = io.BytesIO()
+    torch.save(content, stream)
+    return stream.getvalue()

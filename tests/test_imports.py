@@ -84,7 +84,7 @@ def test_no_utils():
 def test_the_learner_is_exported_and_loaded_when_it_is_asked_for():
     script = "import sys, agents; print('torch' in sys.modules, agents.SAC.__module__, hasattr(agents, 'DQN'))"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
-    assert done.stdout.split() == ["False", "agents.sac", "False"], done.stderr
+    assert done.stdout.split() == ["False", "agents.sac.algorithm", "False"], done.stderr
 
 
 def test_light_imports():

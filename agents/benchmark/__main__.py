@@ -12,7 +12,7 @@ from typing import Any
 
 import tyro
 
-from agents.config import PAPER
+from agents.config.train import PAPER
 from envs.errors import one_line_errors
 from envs.ranges import check_range
 
@@ -89,7 +89,7 @@ def _settings(config: BenchmarkConfig) -> Any:
 
     from agents.benchmark.stages import Settings
     from agents.benchmark.timing import Timer
-    from agents.hardware import resolve_device, resolve_precision
+    from agents.sac.device import resolve_device, resolve_precision
 
     device = resolve_device(config.device)
     resolve_precision(config.precision, device, "--precision")

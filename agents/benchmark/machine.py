@@ -9,7 +9,7 @@ from typing import Any
 import psutil
 import torch
 
-from agents.hardware import resolve_device, resolve_precision
+from agents.sac.device import resolve_device, resolve_precision
 
 BUSY = 0.2  # cores of other processes, from which on figures are said to be of a shared machine
 

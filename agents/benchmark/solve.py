@@ -13,13 +13,12 @@ import tyro
 from agents import runs
 from agents.benchmark.machine import Occupation, machine, remark
 from agents.benchmark.solved import read_run, summarise, table
-from agents.config import Observation, TrainConfig, check, run_name
-from agents.config_json import flat
-from agents.files import write_text
-from agents.launch import is_finished, start_or_resume
-from agents.plots import draw_seeds
+from agents.config.file import flat
+from agents.config.train import Observation, TrainConfig, check, run_name
+from agents.launch.local import is_finished, start_or_resume
+from agents.report.curves import draw_seeds
 from agents.train import command, describe_shares, parse
-from envs.files import check_replaceable, read_regular
+from envs.files import check_replaceable, read_regular, write_text
 from envs.ranges import Range, check_ranges
 
 SETTINGS = ("--evaluation.every", "2000", "--evaluation.episodes", "50")

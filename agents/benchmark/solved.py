@@ -9,8 +9,8 @@ from typing import Any
 from rich.table import Table
 
 from agents import runs
-from agents.config import Observation
-from agents.runlog import PROGRESS, Row, read_progress
+from agents.config.train import Observation
+from agents.runs.log import PROGRESS, Row, read_progress
 
 THRESHOLDS: dict[Observation, float] = {"state": 0.95, "pointcloud": 0.90}
 """Success rate of an evaluation from which on it counts, by observation: a cloud shows no velocity, and hides a part of

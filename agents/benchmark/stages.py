@@ -17,9 +17,11 @@ import torch
 
 from agents.benchmark.stock import CAMERA, StockPush
 from agents.benchmark.timing import Timer, Work
-from agents.build import ENVIRONMENTS, load_estimator, load_trajectories, make_potential
-from agents.config import PAPER, Observation, TrainConfig
-from agents.hardware import available_precisions, resolve_device, resolve_precision
+from agents.config.train import PAPER, Observation, TrainConfig
+from agents.methods.demonstrations import load_trajectories
+from agents.methods.potential import load_estimator, make_potential
+from agents.sac.device import available_precisions, resolve_device, resolve_precision
+from agents.tasks import get_task
 from perception.cameras import camera_to_world
 from perception.observation import WORKSPACE
 from perception.point_cloud import back_project, crop, sample_points, transform
@@ -68,7 +70,7 @@ class Settings:
     def env(self, obs: Observation) -> gym.Env:
         """The slot task."""
         perception = {"renderer": self.renderer} if obs == "pointcloud" else None
-        return gym.make(ENVIRONMENTS["push-slot"], obs=obs, perception=perception)
+        return get_task("push-slot").make(obs=obs, perception=perception)
 
 
 @dataclass(frozen=True)

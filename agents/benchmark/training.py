@@ -11,9 +11,9 @@ from stable_baselines3.common.logger import Logger
 from agents.benchmark.stages import BUFFER, OBSERVATIONS, Settings, Stage
 from agents.benchmark.stock import StockPush, make_stock_agent
 from agents.benchmark.timing import Timer, Work
-from agents.build import make_agent
-from agents.config import Observation
-from agents.stored import StoredReplayBuffer
+from agents.config.train import Observation
+from agents.methods.shaped_sac import make_agent
+from agents.replay.buffer import StoredReplayBuffer
 
 COLLECTED = 200  # transitions that fill the buffers, again and again
 STEPS_AT_ONCE = 5

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from agents.callbacks import Progress
-from agents.config import EvaluationConfig, LearnerConfig, TrainConfig
+from agents.config.train import EvaluationConfig, LearnerConfig, TrainConfig
+from agents.runs.callbacks import Progress
 from agents.train import train
 from envs.record import record
 from shaping.value import ValueEstimator

@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 
 from agents.benchmark.training import repeat_rows
-from agents.callbacks import Progress
+from agents.runs.callbacks import Progress
 from agents.train import main
 
 ROWS, STEPS = 50, 60  # the rows divide a million

@@ -13,7 +13,7 @@ import pytest
 
 import assets
 from agents import runs
-from agents.config import TrainConfig
+from agents.config.train import TrainConfig
 from agents.evaluate import EVALUATE_SEED, film, main
 
 

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from agents.callbacks import Progress
 from agents.pretrain import main as pretrain
 from agents.progress import counted
-from agents.runlog import read_progress
+from agents.runs.callbacks import Progress
+from agents.runs.log import read_progress
 from agents.train import train
 
 PRETRAIN = "--steps 60 --learner.learning-starts 50 --learner.value-steps 7 --episodes 2 --device cpu"

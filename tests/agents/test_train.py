@@ -11,12 +11,14 @@ import pytest
 import torch
 
 from agents import runs
-from agents.build import make_agent, make_env
-from agents.checkpoint import list_checkpoints
-from agents.config import PRESETS
-from agents.config_json import to_json
-from agents.runlog import read_progress
-from agents.train import command, main, parse, train
+from agents.config.command import command
+from agents.config.file import to_json
+from agents.config.train import PRESETS
+from agents.methods.shaped_sac import make_agent
+from agents.runs.checkpoint import list_checkpoints
+from agents.runs.log import read_progress
+from agents.tasks import make_env
+from agents.train import main, parse, train
 
 
 def weights(directory, step):

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from agents.checkpoint import list_checkpoints
-from agents.files import read_tensors
-from agents.runlog import read_progress
+from agents.runs.checkpoint import list_checkpoints
+from agents.runs.log import read_progress
+from shaping.tensors import read_tensors
 
 CLOCKS = {"t", "clock", "eval/seconds"}
 

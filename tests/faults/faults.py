@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from agents.files import read_tensors
+from shaping.tensors import read_tensors
 from tests.faults.commands import Fault, run_evaluate, run_train
 from tests.faults.equality import assert_equal, assert_same_end
 

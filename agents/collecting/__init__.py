@@ -1,0 +1,1 @@
+"""Acting in the environment: beside the learner, reproducibly, with its time measured."""

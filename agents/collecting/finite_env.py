@@ -1,0 +1,87 @@
+"""An environment that refuses what is not finite, and remembers where it came from."""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from agents.collecting.environment_state import get_states
+from agents.finite import NotFiniteError, check_finite
+
+
+class FiniteEnv(gym.Wrapper):
+    """Refuse observations, rewards and actions that are not finite, and remember the transition they belong to.
+
+    Args:
+        env: The environment; its layers may carry state (`get_state`).
+        role: What it is for, to tell one from another.
+
+    Attributes:
+        transition: Step and episode, the observation and the environment's state before the step, then the action
+            and what the step returned, as far as it came.
+    """
+
+    def __init__(self, env: gym.Env, role: str) -> None:
+        super().__init__(env)
+        self.transition: dict[str, Any] = {"role": role, "step": 0, "episode": 0, "observation": ()}
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Reset the environment.
+
+        Raises:
+            NotFiniteError: The observation is not finite.
+        """
+        observation, info = self.env.reset(seed=seed, options=options)
+        before = self.transition
+        self.transition = {
+            "role": before["role"],
+            "step": before["step"],
+            "episode": before["episode"] + 1,
+            "observation": observation,
+            "environment": get_states(self.env),
+        }
+        self._check("observation")
+        return observation, info
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Step the environment.
+
+        Raises:
+            NotFiniteError: Action, observation or reward are not finite, or the simulation became unstable.
+        """
+        before = self.transition
+        self.transition = transition = {
+            "role": before["role"],
+            "step": before["step"] + 1,
+            "episode": before["episode"],
+            "observation": before.get("next_observation", before["observation"]),
+            "environment": get_states(self.env),
+            "action": action,
+        }
+        self._check("action")
+        try:
+            observation, reward, terminated, truncated, info = self.env.step(action)
+        except FloatingPointError as error:
+            raise NotFiniteError(str(error), transition) from error
+        transition |= {"next_observation": observation, "reward": reward}
+        self._check("next_observation", "reward")
+        return observation, reward, terminated, truncated, info
+
+    def get_state(self) -> dict[str, Any]:
+        """Step, episode and observation, as plain data for a checkpoint."""
+        last = self.transition
+        observation = last.get("next_observation", last["observation"])
+        return {"step": last["step"], "episode": last["episode"], "observation": np.asarray(observation).tolist()}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Continue from what `get_state` returned."""
+        observation = np.array(state["observation"], self.observation_space.dtype)
+        self.transition |= {"step": state["step"], "episode": state["episode"], "observation": observation}
+        self.transition.pop("next_observation", None)
+
+    def _check(self, *names: str) -> None:
+        try:
+            check_finite(**{name: self.transition[name] for name in names})
+        except NotFiniteError as error:
+            error.arrays = self.transition
+            raise

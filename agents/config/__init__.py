@@ -1,0 +1,26 @@
+"""What a run is told: frozen dataclasses, read by tyro, written beside every checkpoint."""
+
+from agents.config.methods import METHODS, Method
+from agents.config.train import (
+    PRESETS,
+    EvaluationConfig,
+    LearnerConfig,
+    Observation,
+    PotentialConfig,
+    TrainConfig,
+    check,
+    run_name,
+)
+
+__all__ = [
+    "METHODS",
+    "PRESETS",
+    "EvaluationConfig",
+    "LearnerConfig",
+    "Method",
+    "Observation",
+    "PotentialConfig",
+    "TrainConfig",
+    "check",
+    "run_name",
+]

@@ -1,0 +1,22 @@
+"""The command line that trains as a configuration says."""
+
+import shlex
+
+from agents.config.file import Settings
+from agents.config.train import PRESETS, TrainConfig
+
+
+def command(config: TrainConfig) -> str:
+    """The command line that trains as configured, whatever started this training."""
+    preset = PRESETS[config.preset][config.obs]
+    wanted, usual = Settings(config).get_state(), Settings(preset).get_state()
+    words = ["--obs", config.obs, "--seed", config.seed]
+    words += ["--preset", config.preset] * (config.preset != "default")
+    words += ["--steps", config.steps] * (config.steps != preset.steps)
+    for name, value in wanted.items():
+        if name in ("obs", "seed", "preset") or value == usual[name]:
+            continue
+        part, _, last = name.replace("_", "-").rpartition(".")
+        flag = f"--{part}{'.' * bool(part)}{'no-' * (value is False)}{last}"
+        words += [flag] if isinstance(value, bool) else [flag, *(value if isinstance(value, list) else [value])]
+    return shlex.join(["python", "-m", "agents.train", *map(str, words)])

@@ -1,0 +1,1 @@
+"""Episodes of a deterministic policy, counted and filmed."""

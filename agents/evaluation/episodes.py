@@ -1,0 +1,130 @@
+"""Success rate, its interval and the steps it takes: unshaped episodes of a deterministic policy."""
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import torch
+
+from agents.collecting.randomness import drawing_from, seeded
+from agents.evaluation.captions import captioned
+from agents.progress import counted
+from shaping.success import IS_SUCCESS, Success, succeeded
+
+EVALUATION_SEED = 1_000_000  # starts of evaluations differ from those of trainings with small seeds
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Result of an evaluation.
+
+    Attributes:
+        episodes: Number of episodes.
+        successes: How many of them reached the goal set.
+        success_rate: Their share.
+        interval: Wilson's 95 % interval of the rate.
+        mean_steps: Steps of successful episodes on average; None without any.
+        steps: Length of every episode.
+    """
+
+    episodes: int
+    successes: int
+    success_rate: float
+    interval: tuple[float, float]
+    mean_steps: float | None
+    steps: list[int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        return asdict(self)
+
+
+def wilson_interval(successes: int, episodes: int, z: float = 1.96) -> tuple[float, float]:
+    """Interval of a success rate (Wilson 1927).
+
+    (p + z²/2n ± z√(p(1−p)/n + z²/4n²)) / (1 + z²/n)
+
+    Raises:
+        ValueError: No episodes, or more successes than episodes.
+    """
+    if episodes < 1 or not 0 <= successes <= episodes:
+        raise ValueError(f"{successes} successes of {episodes} episodes: give 0 ≤ successes ≤ episodes ≥ 1")
+    p, n = successes / episodes, episodes
+    centre = (p + z * z / (2 * n)) / (1 + z * z / n)
+    half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+class Evaluator:
+    """Evaluate weights of a policy.
+
+    Args:
+        policy: A copy of its own of the policy.
+        env: Environment; its reward is not used.
+        episodes: Episodes of an evaluation.
+        shown: Show how far an evaluation is.
+    """
+
+    def __init__(self, policy: torch.nn.Module, env: gym.Env, episodes: int, shown: bool = True) -> None:
+        self.policy, self.env, self.episodes, self.shown = policy, env, episodes, shown
+        self.policy.train(False)
+
+    def __call__(self, weights: dict[str, np.ndarray]) -> Evaluation:
+        """Run the episodes with these weights; what they draw is the same every time, and drawn from nothing else."""
+        self.policy.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()}, strict=False)
+        with drawing_from(seeded(EVALUATION_SEED)):
+            return evaluate(self.policy, self.env, self.episodes, shown=self.shown)
+
+
+def evaluate(
+    policy: Any,
+    env: gym.Env,
+    episodes: int,
+    seed: int = EVALUATION_SEED,
+    on_frame: Callable[[np.ndarray], None] | None = None,
+    success: Success = IS_SUCCESS,
+    shown: bool = True,
+) -> Evaluation:
+    """Run `episodes` episodes, the i-th reset with `seed + i`, and count those that end in the goal set.
+
+    Args:
+        policy: Anything with Stable-Baselines3's `predict`.
+        env: Environment; its reward is not used.
+        episodes: At least 1.
+        seed: Seed of the first episode.
+        on_frame: Called with every frame of a video, n + 1 for an episode of n steps. Each names its episode and
+            step, the last one the outcome.
+        success: How the task says at the end of an episode that it is in the goal set: a key of `info`, or a
+            function of it.
+        shown: Show how far it is.
+
+    Raises:
+        ValueError: `episodes` is below 1, or an episode ends and nothing says whether it succeeded.
+    """
+    if episodes < 1:
+        raise ValueError(f"--episodes is {episodes}; it must be at least 1")
+    successes: list[bool] = []
+    steps: list[int] = []
+
+    def show(outcome: str = "") -> None:
+        if on_frame is not None:
+            on_frame(captioned(env.render(), f"episode {len(steps) + 1}, step {count}{outcome}"))
+
+    for episode in counted(range(episodes), "evaluation", "episode") if shown else range(episodes):
+        observation, _ = env.reset(seed=seed + episode)
+        done, count = False, 0
+        while not done:
+            show()
+            action, _ = policy.predict(observation, deterministic=True)
+            observation, _, terminated, truncated, info = env.step(action)
+            done, count = terminated or truncated, count + 1
+        successes.append(succeeded(info, success))
+        show(": success" if successes[-1] else ": no success")
+        steps.append(count)
+    won = sum(successes)
+    taken = [s for s, success in zip(steps, successes, strict=True) if success]
+    mean = float(np.mean(taken)) if taken else None
+    return Evaluation(episodes, won, won / episodes, wilson_interval(won, episodes), mean, steps)

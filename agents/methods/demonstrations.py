@@ -1,0 +1,81 @@
+"""The demonstrations of a training, and the transitions that they are."""
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from agents.config import TrainConfig
+from agents.replay import ShapedReplayBuffer
+from agents.sac import SAC
+from agents.tasks import get_task
+from envs.demonstrations import Trajectory, load_demonstrations
+
+SEEN_AT_GOAL = 0.05  # farthest from the goal that the mean of the seen points may be at a success [m]
+
+
+def load_trajectories(config: TrainConfig, env: gym.Env) -> list[Trajectory]:
+    """Read the demonstrations, the shipped ones for the number of grids by default, each up to its first success.
+
+    Raises:
+        ValueError: Invalid demonstrations, or without the configured observation; no such filter key.
+    """
+    base: Any = env.unwrapped
+    return load_demonstrations(
+        _demonstrations(config), obs=config.obs, filter_key=config.filter_key, goal_reward=base.goal_reward
+    )
+
+
+def _demonstrations(config: TrainConfig) -> Path:
+    path = config.demonstrations or get_task(config.task).demonstrations.get(config.grids)
+    if path is None:
+        raise ValueError(f"task {config.task!r} has no demonstrations; give a file by --demonstrations")
+    return path
+
+
+def refuse_failed(trajectories: list[Trajectory], config: TrainConfig, env: gym.Env) -> None:
+    """Refuse a demonstration that is no success at its end: it would be stored, and valued, as one."""
+    base: Any = env.unwrapped
+    for trajectory in trajectories:
+        state, cloud = (trajectory.observations.get(name) for name in ("state", "pointcloud"))
+        if state is not None:
+            away, success = state[-1, 4:6], base.goal_reward(state[-1, 4:8], np.zeros(4)) > 0
+        else:
+            assert cloud is not None
+            away = cloud[-1, :, 2:].mean(axis=0)
+            success = np.hypot(*away) < SEEN_AT_GOAL
+        if not success:
+            raise ValueError(
+                f"{_demonstrations(config)}: {trajectory.name} is no success at its end, {np.hypot(*away):.3f} m from "
+                "the goal; record it until the puck rests in the goal"
+            )
+
+
+def store_features(buffer: Any, model: SAC) -> None:
+    """Let a buffer store the features that the agent's frozen encoder makes of each observation."""
+    extractor = model.actor.features_extractor
+    buffer.store_features(extractor, extractor.features_dim)
+
+
+def demonstrated_rows(
+    config: TrainConfig, model: SAC, trajectories: list[Trajectory], shaping: dict[str, Any]
+) -> ShapedReplayBuffer:
+    """Store demonstrations like any transitions: reward 1 and the terminal flag at their ends."""
+    if any(t.actions is None for t in trajectories):
+        raise ValueError(
+            f"method {config.method!r} puts demonstrations in the replay buffer, but some have no actions; "
+            "record them with actions, or choose 'potential+annealing'"
+        )
+    steps = sum(t.horizon for t in trajectories)
+    buffer = ShapedReplayBuffer(steps, model.observation_space, model.action_space, device=model.device, **shaping)
+    if model.replay_buffer.features is not None:  # type: ignore[union-attr]
+        store_features(buffer, model)
+    for trajectory in trajectories:
+        states, actions = trajectory.observations[config.obs], trajectory.actions
+        assert actions is not None
+        for step, action in enumerate(actions):
+            last = np.array([step == len(actions) - 1])
+            info = {"is_success": last.item()}
+            buffer.add(states[step][None], states[step + 1][None], action[None], last.astype(np.float32), last, [info])
+    return buffer

@@ -1,0 +1,48 @@
+"""Φ of a training: its estimator and its demonstrations, composed."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from agents.config import LearnerConfig, TrainConfig
+from agents.tasks import get_task
+from shaping.potential import Potential
+from shaping.reward import value_bounds
+from shaping.value import ValueEstimator
+
+
+def load_estimator(config: TrainConfig) -> ValueEstimator:
+    """Read Ṽ_g, the shipped one by default.
+
+    Raises:
+        FileNotFoundError: No such file.
+        ValueError: Not an estimator, one for another observation, or none where the task has none.
+    """
+    path = config.estimator or get_task(config.task).view(config.obs).estimator
+    if path is None:
+        raise ValueError(f"task {config.task!r} has no estimator for {config.obs!r}; give one by --estimator")
+    return ValueEstimator.load(path, observation=config.obs)
+
+
+def make_potential(config: TrainConfig, estimator: ValueEstimator, demonstrations: Sequence[np.ndarray]) -> Potential:
+    """Compose Φ of estimator and demonstrated observations.
+
+    Raises:
+        ValueError: The estimator's values are of another discount.
+    """
+    if config.learner.gamma != estimator.gamma:
+        raise ValueError(
+            f"--learner.gamma is {config.learner.gamma}, but the estimator counts steps by {estimator.gamma}; "
+            "give that, or an --estimator that was trained with another"
+        )
+    return Potential(estimator, demonstrations, gamma=config.learner.gamma, **dataclasses.asdict(config.potential))
+
+
+def target_bounds(learner: LearnerConfig, potential: Potential | None) -> tuple[float, float] | None:
+    """The configured range of targets; by default that of the values that can be reached."""
+    if learner.target_bounds is not None or learner.entropy_in_target:
+        return learner.target_bounds
+    largest, terminal = (0.0, 0.0) if potential is None else (potential.largest, potential.terminal)
+    scaled = [learner.reward_scale * bound for bound in value_bounds(learner.gamma, largest, terminal)]
+    return min(scaled), max(scaled)

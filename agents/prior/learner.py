@@ -1,0 +1,54 @@
+"""The goal policy of the prior and its critics: SAC with hindsight goals."""
+
+import gymnasium as gym
+from stable_baselines3.common.monitor import Monitor
+
+from agents.methods.encoder import encoder_info
+from agents.prior.config import PretrainConfig
+from agents.replay import HindsightReplayBuffer
+from agents.sac import SAC
+from agents.sac.device import resolve_device
+from agents.sac.policy import SharedEncoderPolicy, policy_settings
+from agents.tasks import get_task
+
+HIDDEN = (256, 256)  # layers of goal policy, critics and value
+
+
+def make_play(config: PretrainConfig) -> gym.Env:
+    """Make the environment in which the prior is learned, with the prior's goals."""
+    task, reached = get_task(config.task), config.learner.success_speed
+    return task.make_play(obs=config.obs, success_speed=reached, goal_speed=config.goal_speed)
+
+
+def make_goal_learner(config: PretrainConfig, env: gym.Env) -> SAC:
+    """Compose SAC with hindsight goals.
+
+    The critic's target has no entropy term and lies in [0, 1]: the value is γ to the number of steps.
+    """
+    learner = config.learner
+    return SAC(
+        SharedEncoderPolicy,
+        Monitor(env),
+        learning_rate=learner.learning_rate,
+        buffer_size=config.steps,
+        batch_size=learner.batch_size,
+        gradient_steps=learner.gradient_steps,
+        learning_starts=learner.learning_starts,
+        gamma=learner.gamma,
+        ent_coef=learner.ent_coef,
+        target_bounds=(0.0, 1.0),
+        entropy_in_target=False,
+        replay_buffer_class=HindsightReplayBuffer,
+        replay_buffer_kwargs={
+            "goals": get_task(config.task).view(config.obs).goals,
+            "goal_reward": env.unwrapped.goal_reward,  # type: ignore[attr-defined]
+            "goal_speed": config.goal_speed,
+            "relabelled": learner.relabelled,
+            "nearby": config.nearby,
+            "nearby_steps": learner.nearby_steps,
+            "seed": config.seed,
+        },
+        policy_kwargs=policy_settings(encoder_info(config).name, HIDDEN),
+        seed=config.seed,
+        device=resolve_device(config.device),
+    )

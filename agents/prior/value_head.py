@@ -1,0 +1,48 @@
+"""Ṽ_g of the goal policy's critics."""
+
+from typing import Any
+
+import torch
+
+from agents.methods.encoder import encoder_info
+from agents.prior.config import PretrainConfig
+from agents.prior.learner import HIDDEN
+from agents.progress import counted
+from agents.sac import SAC
+from agents.sac.policy import Features
+from shaping.value import ValueEstimator
+
+
+def to_estimator(model: SAC, config: PretrainConfig) -> ValueEstimator:
+    """Copy encoder and goal policy, and regress the value head on min Q(s, μ(s)) over hindsight goals."""
+    learner = config.learner
+    estimator = ValueEstimator(
+        config.obs,
+        encoder_info(config).name,
+        hidden=HIDDEN,
+        gamma=learner.gamma,
+        goal_speed=learner.goal_speed,
+    ).to(model.device)
+    actor: Any = model.actor
+    policy: Any = estimator.policy
+    estimator.encoder.load_state_dict(actor.features_extractor.encoder.state_dict())
+    for target, source in zip(policy[:-1:2], actor.latent_pi[::2], strict=True):
+        target.load_state_dict(source.state_dict())
+    with torch.no_grad():
+        policy[-1].weight.copy_(torch.cat([actor.mu.weight, actor.log_std.weight]))
+        policy[-1].bias.copy_(torch.cat([actor.mu.bias, actor.log_std.bias]))
+    estimator.encoder.eval()  # as it will be used
+    optimizer = torch.optim.Adam(estimator.value.parameters(), lr=1e-3)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, learner.value_steps)
+    for _ in counted(range(learner.value_steps), "value fit", "step"):
+        batch = model.replay_buffer.sample(512)  # type: ignore[union-attr]
+        with torch.no_grad():
+            features = estimator.encoder(batch.observations)
+            action = actor.mu(actor.latent_pi(features)).tanh()
+            target = torch.cat(model.critic(Features(features), action), dim=1).amin(dim=1).clamp(0.0, 1.0)  # type: ignore[arg-type]
+        loss = (estimator.value(features).squeeze(-1) - target).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+    return estimator.cpu().eval()

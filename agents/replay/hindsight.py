@@ -1,0 +1,132 @@
+"""Hindsight: aim at what was achieved."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from agents.replay.buffer import Batch, StoredReplayBuffer, refuse_normalised
+from shaping.discount import linear_annealing
+from shaping.goals import GoalSet
+
+NEARBY = 0.25  # [m], about the largest distance between puck and goal in the plane task
+
+
+class HindsightReplayBuffer(StoredReplayBuffer):
+    """Hindsight experience replay (Andrychowicz et al. 2017) by shifting observations.
+
+    A relabelled row aims at what the same episode achieved at a later step (strategy "future"), or at a point around
+    the puck. An episode also ends where the next row does not continue it. Reward *and* terminal flag are recomputed
+    from the achieved goal of the next state, so that the value is γ to the number of steps.
+
+    The future tells what the observation may hide: a cloud shows no velocity, but a puck that is soon at the goal
+    was mostly under way to it, and the value learns to count on that. A point drawn without looking at the future is
+    free of this bias; clouds need it.
+
+    Args:
+        *args: As for Stable-Baselines3's `ReplayBuffer`.
+        goals: Goal set of the observations.
+        goal_reward: Reward (B,) of achieved goals (B, 4) for desired goals (B, 4).
+        goal_speed: Velocities of relabelled goals are clipped to ± this [m/s], the range of the task's own goals.
+        relabelled: Share of relabelled rows (0.8: four hindsight goals for each of the task's).
+        nearby: Share of the relabelled rows that aim at a point around the puck, `NEARBY` at most from it.
+        nearby_steps: Steps over which this share rises linearly from 0: with the future a policy is found sooner.
+        seed: Seed of the sampling.
+        **kwargs: As for `ReplayBuffer`.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        goals: GoalSet,
+        goal_reward: Callable[[np.ndarray, np.ndarray], np.ndarray],
+        goal_speed: float,
+        relabelled: float = 0.8,
+        nearby: float = 0.0,
+        nearby_steps: int = 0,
+        seed: int = 0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.goals, self.goal_reward, self.goal_speed = goals, goal_reward, goal_speed
+        self.relabelled, self.nearby, self.nearby_steps = relabelled, nearby, nearby_steps
+        self.rng = np.random.default_rng(seed)
+        shape = (self.buffer_size, self.n_envs)
+        self.achieved = np.zeros((*shape, 4))  # by the next state
+        self.desired = np.zeros((*shape, 4))
+        self.episode_end = np.zeros(shape, np.int64)  # step count at which the row's episode ends, exclusive
+        self.written = np.zeros(shape, np.int64)  # step count at which the row was written
+        self.step = 0
+        self.episode_start = np.zeros(self.n_envs, np.int64)
+
+    def add(
+        self,
+        obs: np.ndarray,
+        next_obs: np.ndarray,
+        action: np.ndarray,
+        reward: np.ndarray,
+        done: np.ndarray,
+        infos: list[dict[str, Any]],
+    ) -> None:
+        """Store one transition of every environment with the goals that its `info` reports."""
+        self.achieved[self.pos] = [info["achieved_goal"] for info in infos]
+        self.desired[self.pos] = [info["desired_goal"] for info in infos]
+        self.written[self.pos] = self.step
+        self.episode_start = np.where(self._continues(self.pos - 1, obs), self.episode_start, self.step)
+        # Until an episode ends, its rows may be relabelled with what it has achieved so far.
+        for env, start in enumerate(self.episode_start):
+            rows = self.pos - np.arange(min(self.step + 1 - start, self.buffer_size))
+            self.episode_end[rows % self.buffer_size, env] = self.step + 1
+        self.step += 1
+        super().add(obs, next_obs, action, reward, done, infos)
+
+    def sample(self, batch_size: int, env: Any = None) -> Batch:  # type: ignore[override]
+        """Draw transitions uniformly and relabel `relabelled` of them, `nearby` of these around the puck.
+
+        Raises:
+            ValueError: The algorithm's environment is normalised.
+        """
+        refuse_normalised(env)
+        rows = self.rng.integers(self.size(), size=batch_size)
+        envs = self.rng.integers(self.n_envs, size=batch_size)
+        ahead = self.rng.integers(self.episode_end[rows, envs] - self.written[rows, envs])
+        later = (rows + ahead) % self.buffer_size
+        draw = self.rng.random(batch_size)
+        relabel = draw < self.relabelled
+        near = draw < self.relabelled * linear_annealing(self.step, self.nearby_steps, self.nearby)
+        desired = self.desired[rows, envs]
+        goal = np.where(relabel[:, None], self.achieved[later, envs], desired)
+        goal[relabel, 2:] = goal[relabel, 2:].clip(-self.goal_speed, self.goal_speed)
+        observations = self.observations[rows, envs]
+        puck = desired[near, :2] + self.goals.extract(observations[near])[:, :2]
+        goal[near] = np.concatenate([puck + self._around(len(puck)), self._velocities(len(puck))], axis=1)
+        offset = (goal - desired)[:, : self.goals.goal_dim].astype(np.float32)
+        rewards = self.goal_reward(self.achieved[rows, envs], goal).astype(np.float32)
+        return Batch(
+            self.to_torch(self.goals.relabel(observations, offset)),
+            self.to_torch(self.actions[rows, envs]),
+            self.to_torch(self.goals.relabel(self.next_observations[rows, envs], offset)),
+            self.to_torch(rewards[:, None]),
+            self.to_torch(rewards[:, None]),
+        )
+
+    def fill(self, rows: dict[str, np.ndarray], position: int) -> None:
+        """Put back the rows that `filled` returned; `position` is where the next one goes."""
+        super().fill(rows, position)
+        count = self.size()
+        written, ends = self.written[:count], self.episode_end[:count]
+        self.step = int(written.max()) + 1
+        self.episode_start = np.where(ends == self.step, written, self.step).min(axis=0)
+        if not self.full:  # of a ring that had wrapped, rows after the last one do not lie ahead of it
+            ends[position:] = np.minimum(ends[position:], written[-1] + 1)
+
+    def _stored(self) -> list[str]:
+        return [*super()._stored(), "achieved", "desired", "episode_end", "written"]
+
+    def _around(self, count: int) -> np.ndarray:
+        """Draw displacements (count, 2) [m], their lengths uniform up to `NEARBY`."""
+        angle, length = self.rng.uniform(0, 2 * np.pi, count), self.rng.uniform(0, NEARBY, count)
+        return np.stack([length * np.cos(angle), length * np.sin(angle)], axis=1)
+
+    def _velocities(self, count: int) -> np.ndarray:
+        return self.rng.uniform(-self.goal_speed, self.goal_speed, (count, 2))

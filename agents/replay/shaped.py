@@ -1,0 +1,236 @@
+"""The replay buffer that composes the shaped reward when a batch is sampled."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from stable_baselines3.common.vec_env import VecNormalize
+from torch import Tensor
+
+from agents.finite import check_finite
+from agents.replay.buffer import Batch, StoredReplayBuffer, refuse_normalised
+from agents.replay.next_observations import Following
+from shaping.reward import shaped_reward
+from shaping.success import IS_SUCCESS, Success, succeeded
+from shaping.visibility import LastSeen, PotentialFunction, known_potential, puck_visible
+
+Encode = Callable[[Tensor], Tensor]
+Frames = tuple[np.ndarray, np.ndarray]  # Φ, and where it is known
+
+SHOWN, NEXT_SHOWN, SEEN = 1, 2, 4  # bits: s shows the puck; s′ does; a frame of the episode up to s′ did
+
+
+class ShapedReplayBuffer(StoredReplayBuffer):
+    """Ring buffer that stores Φ(s), Φ(s′) beside each transition and forms r̄ when sampled.
+
+    r̄ = scale · [r + γΦ(s′) − Φ(s)]  (paper, eq. reshaped_reward)
+
+    Φ(s′) depends on how the step ended as in `shaping.PotentialShaping`: Φ's own constant where it reached the goal
+    set, 0 where it terminated otherwise, and that last seen where s′ does not show the puck. Without
+    `handle_timeout_termination` a learner takes a time limit for an end, and so does Φ. The first step of an episode
+    may hold the `info` of its reset, as `info["reset_info"]`; without it the first frame counts as showing the puck.
+    Stored rewards stay those of the task. Demonstrated transitions lie in a part of their own, which takes a fixed
+    share of every batch (paper, "importance sampling buffer"). With a frozen encoder (`store_features`) its output is
+    stored once per transition, so that no update pays for the encoder.
+
+    Args:
+        *args: As for Stable-Baselines3's `ReplayBuffer`.
+        potential: Φ(observations (B, …), success (B,)) → (B,); None leaves the reward as it is.
+        gamma: γ of the shaping, the potential's own by default, and 0.99 if it has none; it never follows the learner's
+            annealed discount.
+        reward_scale: Factor on the composed reward.
+        n_steps: Rewards that are summed, discounted by the learner's γ̄ of the moment, to one of a batch (n-step
+            returns); as many as are left in the episode at most.
+        seed: Seed of the sampling.
+        success: How the task says that a step reached the goal set: a key of `info`, or a function of it.
+        **kwargs: As for `ReplayBuffer`.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        potential: PotentialFunction | None = None,
+        gamma: float | None = None,
+        reward_scale: float = 1.0,
+        n_steps: int = 1,
+        seed: int = 0,
+        success: Success = IS_SUCCESS,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.potential, self.reward_scale = potential, reward_scale
+        self.gamma = float(getattr(potential, "gamma", 0.99) if gamma is None else gamma)
+        self.success = success
+        self.rng = np.random.default_rng(seed)
+        self.potentials = np.zeros((self.buffer_size, self.n_envs, 2), np.float32)  # Φ(s), Φ(s′)
+        self.sight = np.full((self.buffer_size, self.n_envs), SHOWN | NEXT_SHOWN | SEEN, np.uint8)
+        self.successes = np.zeros((self.buffer_size, self.n_envs), bool)
+        self.encode: Encode | None = None
+        self.features: np.ndarray | None = None
+        self.next_features: Following | None = None
+        self.demonstrations: ShapedReplayBuffer | None = None
+        self.demonstration_share = 0.0
+        self.n_steps, self.discount = n_steps, self.gamma
+
+    def add(
+        self,
+        obs: np.ndarray,
+        next_obs: np.ndarray,
+        action: np.ndarray,
+        reward: np.ndarray,
+        done: np.ndarray,
+        infos: list[dict[str, Any]],
+    ) -> None:
+        """Store one transition of every environment, with its potentials and features.
+
+        Within an episode Φ(s) is Φ(s′) of the row before, so Φ and the encoder run once per step.
+
+        Raises:
+            NotFiniteError: A number to be stored is not finite; nothing is stored.
+            ValueError: An episode terminates, and nothing says whether it succeeded; nothing is stored.
+        """
+        obs, next_obs = (np.reshape(seen, (self.n_envs, *self.obs_shape)) for seen in (obs, next_obs))
+        row, before = self.pos, self.pos - 1  # index −1 is the ring's last row
+        continues = self._continues(before, obs) & np.array(["reset_info" not in info for info in infos])
+        truncated = np.array([bool(info.get("TimeLimit.truncated", False)) for info in infos])
+        terminal = np.asarray(done, bool) & ~(truncated & self.handle_timeout_termination)
+        needed = terminal & ~truncated & (self.potential is not None)
+        success = np.array([succeeded(i, self.success, n) for i, n in zip(infos, needed.tolist(), strict=True)])
+        check_finite(observation=obs, next_observation=next_obs, action=action, reward=reward)
+        if self.potential is not None:
+            shown = puck_visible(info.get("reset_info", {}) for info in infos)
+            shown = np.where(continues, self.sight[before] & NEXT_SHOWN > 0, shown)
+            next_shown = puck_visible(infos)
+            first = known_potential(self.potential, obs, shown & ~continues)
+            following = known_potential(self.potential, next_obs, next_shown, terminal, success)
+            self._put_potentials(row, continues, SHOWN * shown + NEXT_SHOWN * next_shown, first, following)
+            check_finite(potential=self.potentials[row])
+        if self.features is not None and self.next_features is not None:
+            features = self.next_features.after(before).copy()
+            if not continues.all():
+                features[~continues] = self._encoded(obs[~continues])
+            next_features = self._encoded(next_obs)
+            check_finite(features=features, next_features=next_features)
+            self.features[row], self.next_features[row] = features, next_features
+        self.successes[row] = success
+        super().add(obs, next_obs, action, reward, done, infos)
+
+    def store_features(self, encode: Encode, features_dim: int) -> None:
+        """From now on store what a frozen encoder, observations (B, …) → features (B, F), makes of each observation.
+
+        Raises:
+            ValueError: Transitions without features are stored already.
+        """
+        if self.size():
+            raise ValueError("features can only be stored from the first transition on")
+        self.encode = encode
+        self.features = np.zeros((self.buffer_size, self.n_envs, features_dim), np.float32)
+        self.next_features = Following(self.features)
+
+    def set_demonstrations(self, demonstrations: "ShapedReplayBuffer", share: float) -> None:
+        """Let `share` of every batch come from `demonstrations`."""
+        if not 0.0 < share < 1.0:
+            raise ValueError(f"the demonstration share is {share}; it must lie between 0 and 1")
+        self.demonstrations, self.demonstration_share = demonstrations, share
+
+    def sample(self, batch_size: int, env: VecNormalize | None = None) -> Batch:  # type: ignore[override]
+        """Draw transitions uniformly, and the demonstrations' share of the batch from their part.
+
+        Raises:
+            ValueError: The algorithm's environment is normalised.
+        """
+        refuse_normalised(env)
+        if self.demonstrations is None:
+            return self._batch(*self._draw(batch_size))
+        self.demonstrations.device = self.device  # Stable-Baselines3 moves a loaded buffer, and knows no parts
+        shown = round(self.demonstration_share * batch_size)
+        parts = (
+            self._batch(*self._draw(batch_size - shown)),
+            self.demonstrations._batch(*self.demonstrations._draw(shown)),
+        )
+        joined: list[Any] = [None if a is None else torch.cat([a, b]) for a, b in zip(*parts, strict=True)]  # type: ignore[list-item]
+        return Batch(*joined)
+
+    def recompute_potentials(self, potential: PotentialFunction) -> None:
+        """Replace Φ, and with it every cached potential."""
+        self.potential = potential
+        rows, oldest = np.arange(self.size()), self.pos if self.full else 0
+        shown, next_shown = self.sight & SHOWN > 0, self.sight & NEXT_SHOWN > 0
+        terminal = (self.dones > 0) & (self.timeouts == 0)
+        known = next_shown | terminal | self.successes
+        first, following = np.zeros((2, *self.sight.shape), np.float32)
+        for env in range(self.n_envs):
+            at = rows, np.full_like(rows, env)
+            first[at], _ = known_potential(potential, self.observations[at], shown[at])
+            following[at], _ = known_potential(
+                potential, self.next_observations[at], (next_shown & ~terminal)[at], terminal[at], self.successes[at]
+            )
+        for row in np.roll(rows, -oldest):
+            continues = (row != oldest) & self._continues(row - 1, self.observations[row])
+            sight, start, end = self.sight[row] & ~SEEN, (first[row], shown[row]), (following[row], known[row])
+            self._put_potentials(row, continues, sight, start, end)
+        if self.demonstrations is not None:
+            self.demonstrations.recompute_potentials(potential)
+
+    def _put_potentials(
+        self, row: int, continues: np.ndarray, sight: np.ndarray, first: Frames, following: Frames
+    ) -> None:
+        """Store Φ(s) and Φ(s′) of a row; `first` is Φ of s, needed where it does not go on from the row before."""
+        carried = self.potentials[row - 1, :, 1], self.sight[row - 1] & SEEN > 0
+        potential, seen = (np.where(continues, *pair) for pair in zip(carried, first, strict=True))
+        last = LastSeen(potential.astype(np.float32), seen)  # as r̄ is formed: γΦ(s′) − γΦ(s′) is 0 to the last bit
+        before, last = last.follow(following[0].astype(np.float32), following[1], self.gamma)
+        self.potentials[row] = np.stack([before, last.potential], axis=1)
+        self.sight[row] = sight + SEEN * last.seen
+
+    def _stored(self) -> list[str]:
+        names = [*super()._stored(), "successes", "potentials", "sight"]
+        return names if self.features is None else [*names, "features"]
+
+    def _following(self) -> list[str]:
+        return super()._following() if self.features is None else [*super()._following(), "next_features"]
+
+    def _draw(self, batch_size: int) -> tuple[np.ndarray, np.ndarray]:
+        return self.rng.integers(self.size(), size=batch_size), self.rng.integers(self.n_envs, size=batch_size)
+
+    def _composed(self, rows: np.ndarray, envs: np.ndarray) -> np.ndarray:
+        rewards = self.rewards[rows, envs]
+        if self.potential is None:
+            return rewards
+        potentials = self.potentials[rows, envs]
+        return shaped_reward(rewards, potentials[:, 0], potentials[:, 1], self.gamma)
+
+    def _batch(self, rows: np.ndarray, envs: np.ndarray) -> Batch:
+        rewards, first = self._composed(rows, envs), rows
+        discounts = np.full(len(rows), self.discount, np.float32)
+        for _ in range(self.n_steps - 1):
+            moving = self._goes_on(rows, envs)
+            rows = np.where(moving, (rows + 1) % self.buffer_size, rows)
+            rewards = rewards + np.where(moving, discounts * self._composed(rows, envs), 0.0).astype(np.float32)
+            discounts = np.where(moving, discounts * self.discount, discounts).astype(np.float32)
+        dones = self.dones[rows, envs] * (1 - self.timeouts[rows, envs])
+        features = next_features = None
+        if self.features is not None and self.next_features is not None:
+            features = self.to_torch(self.features[first, envs])
+            next_features = self.to_torch(self.next_features[rows, envs])
+        return Batch(
+            self.to_torch(self.observations[first, envs]),
+            self.to_torch(self.actions[first, envs]),
+            self.to_torch(self.next_observations[rows, envs]),
+            self.to_torch(dones[:, None]),
+            self.to_torch((self.reward_scale * rewards)[:, None]),
+            discounts=self.to_torch(discounts[:, None]),
+            features=features,
+            next_features=next_features,
+        )
+
+    def _goes_on(self, rows: np.ndarray, envs: np.ndarray) -> np.ndarray:
+        """Whether the ring's next row is the next step of the same episode of that environment."""
+        newest = (self.pos - 1) % self.buffer_size
+        return (rows != newest) & (self.dones[rows, envs] == 0) & self.next_observations.continues(rows, envs)
+
+    @torch.inference_mode()
+    def _encoded(self, observations: np.ndarray) -> np.ndarray:
+        assert self.encode is not None
+        return self.encode(torch.as_tensor(observations, device=self.device)).cpu().numpy()

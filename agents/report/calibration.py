@@ -1,0 +1,27 @@
+"""Calibration of Ṽ_g as a picture."""
+
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+
+from agents.prior.calibration import Calibration
+from perception.picture import write_picture
+
+
+def plot_calibration(calibration: Calibration, path: Path) -> None:
+    """Draw Ṽ_g against γ^n, one point a step and the mean per n."""
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(5, 4))
+    n = calibration.remaining
+    axes.scatter(n, calibration.values, s=3, alpha=0.15, color="tab:blue", label="one step")
+    steps = np.unique(n)
+    axes.plot(steps, [calibration.values[n == k].mean() for k in steps], color="tab:blue", label="mean")
+    axes.plot(steps, calibration.gamma**steps, color="black", linestyle="--", label="γⁿ")
+    axes.set(xlabel="steps n until the goal", ylabel="value Ṽ_g", ylim=(0.3, 1.05))
+    axes.legend()
+    figure.tight_layout()
+    write_picture(figure, path, dpi=120)
+    plt.close(figure)

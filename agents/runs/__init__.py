@@ -1,0 +1,30 @@
+"""The run directory: what a training leaves behind, how it is read again and continued."""
+
+from agents.runs.directory import (
+    BEST,
+    CHECKPOINTS,
+    CONFIG,
+    POLICY,
+    RESULT,
+    read_config,
+    read_result,
+    revision,
+    write_result,
+)
+from agents.runs.policy import load_policy, policy_weights
+from agents.runs.resume import check_resumable
+
+__all__ = [
+    "BEST",
+    "CHECKPOINTS",
+    "CONFIG",
+    "POLICY",
+    "RESULT",
+    "check_resumable",
+    "load_policy",
+    "policy_weights",
+    "read_config",
+    "read_result",
+    "revision",
+    "write_result",
+]

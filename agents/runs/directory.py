@@ -1,0 +1,69 @@
+"""Run directories: what a training leaves behind, and how to read it again. Nothing in them is executed."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from agents.config import TrainConfig
+from agents.config.file import read_config_file
+from envs.files import read_regular, write_text
+
+CONFIG, RESULT, POLICY, BEST, CHECKPOINTS = "config.json", "result.json", "policy.pt", "best.pt", "checkpoints"
+RESULT_KINDS: dict[str, Any] = {
+    "success_rate": float,
+    "mean_steps": (float, type(None)),
+    "environment_steps": int,
+    "seconds": float,
+}
+
+
+def read_config(directory: Path) -> TrainConfig:
+    """Read the configuration stored in a run directory.
+
+    Raises:
+        FileNotFoundError: Not a run directory.
+        ValueError: The configuration is damaged.
+    """
+    try:
+        return read_config_file(directory / CONFIG)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{directory} is not a run directory: it has no {CONFIG}") from None
+
+
+def read_result(directory: Path) -> dict[str, Any]:
+    """Read the result of a finished run.
+
+    Raises:
+        FileNotFoundError: The run has not finished.
+        ValueError: The result is damaged.
+    """
+    path = directory / RESULT
+    try:
+        content = read_regular(path)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{directory} has no {RESULT}: no run has finished there") from None
+    try:
+        result = json.loads(content)
+        wrong = [name for name, kind in RESULT_KINDS.items() if not isinstance(result[name], kind)]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged ({error})") from error
+    if wrong:
+        raise ValueError(f"{path} is damaged ({wrong[0]} is {result[wrong[0]]!r:.40})")
+    return result
+
+
+def write_result(directory: Path, result: dict[str, Any]) -> None:
+    """Write `result.json`, and tell in `result` where the run is and what it holds."""
+    write_text(directory / RESULT, json.dumps(result, indent=2) + "\n")
+    files = sorted(path.name for path in directory.iterdir() if not path.name.startswith("."))
+    result |= {"directory": str(directory), "files": files}
+
+
+def revision() -> str:
+    """Describe the source: `git describe` of a checkout, else "unknown"."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
+    try:
+        return subprocess.run(command, capture_output=True, check=True).stdout.decode(errors="replace").strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"

@@ -1,0 +1,131 @@
+"""What a training logs: `progress.csv`, and the same for TensorBoard."""
+
+import bisect
+import csv
+import io
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from stable_baselines3.common.logger import KVWriter, Logger
+
+from agents.progress import say
+from agents.runs.events import EventLog
+from envs.files import read_regular, write_bytes
+
+PROGRESS = "progress.csv"
+CLIPPED, MANY_CLIPPED = "train/clipped_targets", 0.05
+UNWRITTEN = ("name_to_value", "name_to_count", "name_to_excluded")
+Row = dict[str, float]
+
+
+class RunLog(KVWriter):
+    """One row for each logged step; a resumed run continues after its checkpoint.
+
+    Args:
+        directory: Run directory.
+        resumed_at: Step of the checkpoint, 0 at the start; later rows of an existing log are dropped.
+
+    Raises:
+        ValueError: An existing log is damaged.
+    """
+
+    def __init__(self, directory: Path, resumed_at: int = 0) -> None:
+        self.path, self.rows = directory / PROGRESS, []
+        if self.path.exists():
+            self.rows = [row for row in read_progress(self.path) if row["step"] <= resumed_at]
+            self._write_rows()
+        self._events = EventLog(directory, resumed_at)
+
+    def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
+        """Log the numbers among `key_values`; of two under one name in one step the first stays."""
+        place = bisect.bisect_left(self.rows, step, key=itemgetter("step"))  # an evaluation comes later than its step
+        if place == len(self.rows) or self.rows[place]["step"] != step:
+            self.rows.insert(place, {"step": step})
+        row = self.rows[place]
+        numbers = {k: v for k, v in sorted(key_values.items()) if isinstance(v, (int, float, np.number))}
+        new = {name: float(value) for name, value in numbers.items() if name not in row}
+        row |= new
+        self._write_rows()
+        self._events.add({k: v for k, v in new.items() if "tensorboard" not in key_excluded.get(k, ())}, step)
+
+    def close(self) -> None:
+        """Close the event file."""
+        self._events.close()
+
+    def _write_rows(self) -> None:
+        names = ["step", *sorted({name for row in self.rows for name in row} - {"step"})]
+        text = io.StringIO(newline="")
+        writer = csv.DictWriter(text, names)
+        writer.writeheader()
+        writer.writerows({name: f"{value:.12g}" for name, value in row.items()} for row in self.rows)
+        write_bytes(self.path, text.getvalue().encode())
+
+
+def read_progress(path: Path) -> list[Row]:
+    """Read `progress.csv`; a row holds what was logged at its step.
+
+    Raises:
+        FileNotFoundError: No such file.
+        ValueError: Damaged, or not a regular file.
+    """
+    content = read_regular(path)
+    try:
+        lines = csv.DictReader(io.StringIO(content.decode(), newline=""), strict=True)
+        rows = [{name: float(text) for name, text in line.items() if text} for line in lines]
+        steps = [row["step"] for row in rows]
+        if steps != sorted(steps):
+            raise ValueError("steps decrease")
+    except (ValueError, TypeError, KeyError, csv.Error) as error:
+        raise ValueError(f"{path} is damaged ({error}); move it away") from error
+    return rows
+
+
+class ClippedTargets(KVWriter):
+    """Say once in a run that many of the critic's targets lie outside their bounds.
+
+    Args:
+        bounds: The bounds; None says nothing.
+        rows: What the run has logged before.
+    """
+
+    def __init__(self, bounds: tuple[float, float] | None, rows: list[Row]) -> None:
+        self.bounds, self.silent = bounds, bounds is None or any(row.get(CLIPPED, 0.0) > MANY_CLIPPED for row in rows)
+
+    def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
+        """Look at the mean share of the targets that were clipped."""
+        share = key_values.get(CLIPPED, 0.0)
+        if not self.silent and share > MANY_CLIPPED and self.bounds is not None:
+            low, high = self.bounds
+            say(
+                f"{share:.0%} of the critic's targets lie outside [{low:g}, {high:g}] and are clipped; "
+                "if values can be larger or smaller, give the range with --learner.target-bounds"
+            )
+            self.silent = True
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class RunLogger(Logger):
+    """Stable-Baselines3's logger of a run directory; a checkpoint keeps the means that it has not written yet.
+
+    Args:
+        directory: Run directory.
+        resumed_at: Step of the checkpoint, 0 at the start.
+        target_bounds: Of the critic's targets.
+    """
+
+    def __init__(self, directory: Path, resumed_at: int = 0, target_bounds: tuple[float, float] | None = None) -> None:
+        log = RunLog(directory, resumed_at)
+        super().__init__(str(directory), [log, ClippedTargets(target_bounds, log.rows.copy())])
+
+    def get_state(self) -> dict[str, Any]:
+        """Return what is recorded but not yet written."""
+        return {name: dict(getattr(self, name)) for name in UNWRITTEN}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Continue from what `get_state` returned."""
+        for name in UNWRITTEN:
+            getattr(self, name).update(state[name])

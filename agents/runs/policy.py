@@ -1,0 +1,92 @@
+"""The policy of a run, read as data."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+from stable_baselines3.common.policies import BasePolicy
+
+from agents.config import TrainConfig
+from agents.finite import check_weights
+from agents.methods.encoder import encoder_info
+from agents.runs.checkpoint import AGENT, newest_intact
+from agents.runs.directory import BEST, CHECKPOINTS, CONFIG, POLICY, read_config
+from agents.sac.policy import SharedEncoderPolicy, policy_settings
+from agents.tasks import get_task
+from shaping.tensors import read_tensors
+
+
+def policy_weights(actor: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """Copy the weights that acting needs, those of an actor with its encoder, by their names in a policy."""
+    return {f"actor.{k}": v.detach().cpu().clone() for k, v in actor.state_dict().items()}
+
+
+def load_policy(path: Path, device: str = "cpu") -> tuple[BasePolicy, TrainConfig]:
+    """Read the policy of a run; nothing in its files is executed, no simulation is built.
+
+    Args:
+        path: Run directory (its final policy, else its best, else its last intact checkpoint), a checkpoint, or a
+            `.pt` file in a run directory.
+        device: Where the weights go.
+
+    Raises:
+        FileNotFoundError: No run directory, or no policy in it.
+        ValueError: Damaged weights, or weights of another configuration.
+    """
+    file = _weights_file(path)
+    directory = next((d for d in file.absolute().parents if os.path.lexists(d / CONFIG)), file.parent)
+    config = read_config(directory)
+    content = read_tensors(file, device)
+    weights: Any = content.get("policy", content)
+    weights = weights if isinstance(weights, dict) else {}
+    if isinstance(average := content.get("average"), dict):  # of a checkpoint
+        weights |= {f"actor.{name}": weight for name, weight in average.items()}
+    check_layers(weights, config, file, directory)
+    task = get_task(config.task)
+    policy = SharedEncoderPolicy(
+        task.view(config.obs).space,
+        task.action_space,
+        lambda _: 0.0,
+        **policy_settings(encoder_info(config).name, config.learner.net_arch),
+    ).to(device)
+    wanted = policy_weights(policy.actor)
+    wrong = [name for name, tensor in wanted.items() if getattr(weights.get(name), "shape", None) != tensor.shape]
+    if wrong:
+        raise ValueError(f"{file}: weights do not fit {directory / CONFIG}: {', '.join(wrong[:3])}")
+    policy.load_state_dict({name: weights[name] for name in wanted}, strict=False)
+    check_weights(policy)
+    policy.set_training_mode(False)
+    return policy, config
+
+
+def _weights_file(path: Path) -> Path:
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: no such run directory or checkpoint")
+    if not path.is_dir():
+        return path
+    for candidate in (path / POLICY, path / BEST, path / AGENT):
+        if os.path.lexists(candidate):
+            return candidate
+    checkpoint, damages = newest_intact(path / CHECKPOINTS)
+    if checkpoint is not None:
+        return checkpoint / AGENT
+    nothing = f"{path} holds no policy: neither {POLICY}, {BEST} nor a checkpoint"
+    raise FileNotFoundError(next(iter(damages.values()), nothing))
+
+
+def check_layers(weights: dict[str, Any], config: TrainConfig, file: Path, directory: Path) -> None:
+    """Compare the configured layers with those of a file before they are built: a number can name a huge one."""
+    wanted = config.learner.net_arch
+    places = range(0, 2 * len(wanted) + 1, 2)  # between them activations; behind the last one nothing
+    layers = [weights.get(f"actor.latent_pi.{i}.weight") for i in places]
+    shapes = [tuple(getattr(layer, "shape", ())) for layer in layers]
+    chained = all(shape[1:] == (width,) for shape, width in zip(shapes[1:-1], wanted, strict=False))
+    if [shape[0] if shape else 0 for shape in shapes] != [*wanted, 0] or not chained:
+        raise ValueError(
+            f"{directory / CONFIG}: learner.net_arch is {list(wanted)}, but weights do not fit in {file}; "
+            "put back the configuration of this run"
+        )
+    # One stored number can be named a large layer.
+    if sum(layer.nbytes for layer in layers if layer is not None) > file.stat().st_size:
+        raise ValueError(f"{file}: weights do not fit {directory / CONFIG}: its layers are larger than the file")

@@ -1,0 +1,321 @@
+"""Soft actor-critic with clipped targets and an annealed discount, as a Stable-Baselines3 algorithm."""
+
+import copy
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from jaxtyping import Float
+from stable_baselines3 import SAC as StockSAC
+from stable_baselines3.common.buffers import NStepReplayBuffer
+from stable_baselines3.common.torch_layers import FlattenExtractor
+from stable_baselines3.common.type_aliases import GymEnv, TrainFreq
+from stable_baselines3.common.vec_env import VecEnv, unwrap_vec_normalize
+from stable_baselines3.sac.policies import Actor
+from torch import Tensor
+from torch.nn import functional as F
+
+from agents.collecting.collector import CollectedSteps
+from agents.finite import check_finite
+from agents.replay.buffer import Batch, StoredReplayBuffer, refuse_normalised
+from agents.sac.averaging import MovingAverage
+from agents.sac.device import resolve_precision
+from agents.sac.fast.update import Networks, Update, is_supported
+from agents.sac.guide import Guide
+from agents.sac.policy import Features, SharedEncoderPolicy
+from shaping.discount import linear_annealing
+from shaping.visibility import puck_visible
+
+STEP = ("update", "_inputs", "_update_temperature", "_target")  # the methods of autograd's gradient step
+
+
+class SAC(StockSAC):
+    """SAC (Haarnoja et al. 2018) with what the paper adds to it, and what makes its value count steps.
+
+    `load` is Stable-Baselines3's: it unpickles, so that a file from somebody else can run code. Run directories and
+    their checkpoints do not use it; `agents.runs.load_policy` reads a policy from them as data. A loaded agent has its
+    potential, but neither guide nor transitions, demonstrated ones included.
+
+    Args:
+        *args: As for Stable-Baselines3's SAC.
+        target_bounds: Range of the critic's targets; None leaves them unclipped (paper: [−2, 1], the prior [0, 1]).
+        entropy_in_target: Keep the entropy bonus in the critic's target. Without it the value is that of the reward
+            alone; the bonus stays in the actor's loss.
+        annealing_steps: Environment steps over which the discount rises linearly from 0 to `gamma` (paper, sec. 4.4).
+        actor_tau: Share by which `averaged_actor` follows the actor with each update; 1 for the actor itself.
+        precision: Of the products between hidden layers; "auto" is bfloat16 where the device multiplies in it.
+            Parameters, their gradients, values and sums stay in float32.
+        **kwargs: As for Stable-Baselines3's SAC.
+
+    Raises:
+        ValueError: The device, or the gradient step of these networks, has no such precision; or a setting that
+            Stable-Baselines3 heeds and this class does not.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        target_bounds: tuple[float, float] | None = None,
+        entropy_in_target: bool = True,
+        annealing_steps: int = 0,
+        actor_tau: float = 1.0,
+        precision: str = "float32",
+        **kwargs: Any,
+    ) -> None:
+        self.target_bounds = target_bounds
+        self.entropy_in_target = entropy_in_target
+        self.annealing_steps = annealing_steps
+        self.actor_tau = actor_tau
+        self.average: Actor | None = None
+        self.precision = precision
+        self.guide: Guide | None = None
+        self.collected: CollectedSteps | None = None
+        self._last_visible = np.ones(0, bool)  # whether `_last_obs` shows the puck, in every environment
+        super().__init__(*args, **kwargs)
+
+    def _excluded_save_params(self) -> list[str]:
+        return [*super()._excluded_save_params(), "guide", "collected", "average", "_networks", "_step"]
+
+    def _get_torch_save_params(self) -> tuple[list[str], list[str]]:
+        modules, tensors = super()._get_torch_save_params()
+        return [*modules, *(["average"] if self.average is not None else [])], tensors
+
+    def _setup_model(self) -> None:
+        super()._setup_model()
+        refuse_normalised(self._vec_normalize_env)
+        if isinstance(self.observation_space, spaces.Dict) and type(self.actor.features_extractor) is FlattenExtractor:
+            raise ValueError("observations are a dictionary, which FlattenExtractor cannot take; use MultiInputPolicy")
+        if self.n_steps != 1 and isinstance(self.replay_buffer, StoredReplayBuffer):
+            raise ValueError(
+                f"n_steps is {self.n_steps}; give it to {type(self.replay_buffer).__name__} by replay_buffer_kwargs"
+            )
+        if self.annealing_steps and isinstance(self.replay_buffer, NStepReplayBuffer):
+            raise ValueError("annealing_steps: the replay buffer of n_steps discounts by gamma itself; leave one out")
+        if self.actor_tau < 1.0:
+            self.average = copy.deepcopy(self.actor).requires_grad_(False)
+            del self.average.optimizer
+        self._networks: Networks | None = None
+        self._choose_step()
+
+    def set_env(self, env: GymEnv, force_reset: bool = True) -> None:
+        """Set the environment, as for Stable-Baselines3's SAC.
+
+        Raises:
+            ValueError: It is normalised by `VecNormalize`.
+        """
+        refuse_normalised(unwrap_vec_normalize(env))  # type: ignore[arg-type]
+        super().set_env(env, force_reset)
+
+    def _choose_step(self) -> Callable[[Batch], dict[str, float]]:
+        """Return the gradient step: written out where that does for the networks, as they are now, what autograd does.
+
+        Raises:
+            ValueError: Precision "bfloat16", which autograd's step does not have.
+        """
+        networks = Networks(self)
+        if networks != self._networks:
+            self.policy.zero_grad()  # a gradient that the next step does not set would be taken again
+            dtype = resolve_precision(self.precision, self.device)
+            own = all(getattr(getattr(self, name), "__func__", None) is getattr(SAC, name) for name in STEP)
+            written_out = own and is_supported(self)
+            if self.precision == "bfloat16" and not written_out:
+                raise ValueError(
+                    "precision 'bfloat16': only for linear layers with ReLU between them, all of them trained, "
+                    "without hooks, and for this class's own gradient step; choose auto"
+                )
+            self._networks, self._step = networks, Update(self, dtype) if written_out else self.update
+        return self._step
+
+    def _sample_action(
+        self, learning_starts: int, action_noise: Any = None, n_envs: int = 1
+    ) -> tuple[np.ndarray, np.ndarray]:
+        if self.collected is not None:
+            step = self.collected.next_step()
+            if step.guided is not None:
+                self.logger.record_mean("rollout/guided_share", step.guided)
+            return step.actions, step.row["actions"]
+        actions, buffer_actions = super()._sample_action(learning_starts, action_noise, n_envs)
+        if self.guide is not None:
+            guided, where = self.guide(self._last_obs, self._last_visible, self.num_timesteps)  # type: ignore[arg-type]
+            space: Any = self.action_space
+            buffer_actions[where] = guided[where]
+            actions[where] = self.policy.unscale_action(guided[where]).clip(space.low, space.high)
+            self.logger.record_mean("rollout/guided_share", float(where.mean()))
+        return actions, buffer_actions
+
+    def collect_rollouts(self, env: VecEnv, callback: Any, train_freq: TrainFreq, *args: Any, **kwargs: Any) -> Any:
+        """Take the steps of a block, or those that are left of the training; in the environments, or as collected."""
+        if self.collected is None:
+            return super().collect_rollouts(env, callback, train_freq, *args, **kwargs)
+        left = -(-(self._total_timesteps - self.num_timesteps) // env.num_envs)
+        train_freq = TrainFreq(min(train_freq.frequency, left), train_freq.unit)
+        return super().collect_rollouts(self.collected, callback, train_freq, *args, **kwargs)
+
+    def dump_logs(self) -> None:
+        """Log, with shares of the time by what it was spent on."""
+        if self.collected is not None:
+            for name, share in self.collected.shares().items():
+                self.logger.record(f"time/{name}", share)
+        super().dump_logs()
+
+    def _setup_learn(
+        self, total_timesteps: int, callback: Any = None, reset_num_timesteps: bool = True, *args: Any
+    ) -> tuple[int, Any]:
+        resets = reset_num_timesteps or self._last_obs is None
+        result = super()._setup_learn(total_timesteps, callback, reset_num_timesteps, *args)
+        if resets:
+            self._last_visible = puck_visible(self._reset_infos())
+        return result
+
+    def _store_transition(
+        self, replay_buffer: Any, buffer_action: Any, new_obs: Any, reward: Any, dones: Any, infos: list[dict[str, Any]]
+    ) -> None:
+        if self.collected is not None:
+            with self.collected.clock("storing"):
+                replay_buffer.put(self.collected.row)
+            self._last_obs = new_obs
+            return
+        frames: Any = zip(infos, self._last_episode_starts, self._last_visible, strict=True)  # type: ignore[arg-type]
+        for info, starts, visible in frames:
+            if starts:  # nothing else tells the buffer of an episode's first frame
+                info.setdefault("reset_info", {"puck_visible": bool(visible)})
+        super()._store_transition(replay_buffer, buffer_action, new_obs, reward, dones, infos)
+        self._last_episode_starts = dones
+        self._last_visible = np.where(dones, puck_visible(self._reset_infos()), puck_visible(infos))
+
+    def _reset_infos(self) -> list[dict[str, Any]]:
+        """What the environments said of the first frames of their episodes."""
+        return self.env.unwrapped.reset_infos  # type: ignore[union-attr]  # a `VecEnvWrapper` has none of its own
+
+    @property
+    def discount(self) -> float:
+        """The learner's discount γ̄ at this step."""
+        return linear_annealing(self.num_timesteps, self.annealing_steps, self.gamma)
+
+    def train(self, gradient_steps: int, batch_size: int = 64) -> None:
+        """Update temperature, critic, actor and target `gradient_steps` times.
+
+        Raises:
+            NotFiniteError: A loss is not finite; names it.
+        """
+        with nullcontext() if self.collected is None else self.collected.clock("updating"):
+            self._train(gradient_steps, batch_size)
+
+    def _train(self, gradient_steps: int, batch_size: int) -> None:
+        self.policy.set_training_mode(True)
+        optimizers = [self.actor.optimizer, self.critic.optimizer]
+        if self.ent_coef_optimizer is not None:
+            optimizers.append(self.ent_coef_optimizer)
+        self._update_learning_rate(optimizers)
+        take_step = self._choose_step()
+        target, average = MovingAverage(self.critic_target, self.critic, self.tau), None
+        if self.average is not None:
+            if self._n_updates == 0:
+                self.average.load_state_dict(self.actor.state_dict())
+            average = MovingAverage(self.average, self.actor, self.actor_tau)
+        means: dict[str, float] = {}
+        for part in (self.replay_buffer, getattr(self.replay_buffer, "demonstrations", None)):
+            if part is not None:
+                part.discount = self.discount  # type: ignore[union-attr]
+        for index in range(gradient_steps):
+            batch: Any = self.replay_buffer.sample(batch_size)  # type: ignore[union-attr]
+            batch = batch if isinstance(batch, Batch) else Batch(*batch)  # of Stable-Baselines3's own buffers
+            for name, value in take_step(batch).items():
+                means[name] = means.get(name, 0.0) + value / gradient_steps
+            if index % self.target_update_interval == 0:  # counted from each call, as Stable-Baselines3 does
+                target.step()
+            if average is not None:
+                average.step()
+        check_finite(**means)
+        self._n_updates += gradient_steps
+        self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
+        self.logger.record("train/discount", self.discount)
+        for name, mean in means.items():
+            self.logger.record_mean(f"train/{name}", mean)
+
+    @property
+    def averaged_actor(self) -> torch.nn.Module:
+        """The actor with the exponential moving average of its weights, which swings less from update to update.
+
+        Polyak & Juditsky 1992, "Acceleration of stochastic approximation by averaging".
+        """
+        return self.actor if self.average is None or self._n_updates == 0 else self.average
+
+    def update(self, batch: Batch) -> dict[str, float]:
+        """Take a gradient step on temperature, critic and actor by autograd; `Update` does it faster where it can.
+
+        Returns:
+            For the log: losses, temperature, mean value and target.
+        """
+        if self.use_sde:
+            self.actor.reset_noise()
+        observations, held, following = self._inputs(batch)
+        actions, log_prob = self.actor.action_log_prob(held)
+        log_prob = log_prob.reshape(-1, 1)
+        ent_coef = self._update_temperature(log_prob)
+        target, clipped = self.clip_target(self._target(batch, following, ent_coef))
+        values = torch.cat(self.critic(observations, batch.actions), dim=1)
+        critic_loss = 0.5 * values.shape[1] * F.mse_loss(values, target.expand_as(values))
+        self.critic.optimizer.zero_grad()
+        critic_loss.backward()
+        self.critic.optimizer.step()
+
+        actor_value = torch.cat(self.critic(held, actions), dim=1).min(dim=1, keepdim=True).values
+        actor_loss = (ent_coef * log_prob - actor_value).mean()
+        self.actor.optimizer.zero_grad()
+        actor_loss.backward()
+        self.actor.optimizer.step()
+        return {
+            "critic_loss": critic_loss.item(),
+            "actor_loss": actor_loss.item(),
+            "ent_coef": ent_coef.item(),
+            "entropy": -log_prob.mean().item(),
+            "value": values.mean().item(),
+            "target": target.mean().item(),
+            "clipped_targets": clipped.item(),
+        }
+
+    def clip_target(self, target: Tensor) -> tuple[Tensor, Tensor]:
+        """Return targets within `target_bounds`, and the share of them that lay outside."""
+        if self.target_bounds is None:
+            return target, target.new_zeros(())
+        clipped = target.clamp(*self.target_bounds)
+        return clipped, (clipped != target).float().mean()
+
+    def _inputs(self, batch: Batch) -> tuple[Any, Any, Any]:
+        """Return what the critic's loss sees of s, what the actor's loss sees of it, and what both see of s′.
+
+        A shared encoder runs once, and learns from the critic's loss alone.
+        """
+        if not isinstance(self.policy, SharedEncoderPolicy):
+            return batch.observations, batch.observations, batch.next_observations
+        features, next_features = batch.features, batch.next_features
+        if features is None or next_features is None:
+            features = self.actor.extract_features(batch.observations, self.actor.features_extractor)
+            target: Any = self.critic_target
+            with torch.no_grad():
+                next_features = target.extract_features(batch.next_observations, target.features_extractor)
+        return Features(features), Features(features.detach()), Features(next_features)
+
+    def _update_temperature(self, log_prob: Float[Tensor, "batch 1"]) -> Tensor:
+        if self.ent_coef_optimizer is None or self.log_ent_coef is None:
+            return self.ent_coef_tensor
+        ent_coef = self.log_ent_coef.detach().exp()
+        loss = -(self.log_ent_coef * (log_prob.detach() + float(self.target_entropy))).mean()
+        self.ent_coef_optimizer.zero_grad()
+        loss.backward()
+        self.ent_coef_optimizer.step()
+        return ent_coef
+
+    @torch.no_grad()
+    def _target(self, batch: Batch, following: Any, ent_coef: Tensor) -> Float[Tensor, "batch 1"]:
+        """R + γ̄ (1 − terminal) [min Q′(s′, a′) − α log π(a′|s′)], before `clip_target`."""
+        actions, log_prob = self.actor.action_log_prob(following)
+        value = torch.cat(self.critic_target(following, actions), dim=1).amin(dim=1, keepdim=True)
+        if self.entropy_in_target:
+            value = value - ent_coef * log_prob.reshape(-1, 1)
+        discount = self.discount if batch.discounts is None else batch.discounts
+        return batch.rewards + discount * (1 - batch.dones) * value

@@ -1,0 +1,1 @@
+"""SAC's gradient step without autograd."""

@@ -1,0 +1,130 @@
+"""Tasks by name: what every command asks about an environment, in one place.
+
+A task of one's own reaches every command once it is registered::
+
+    register_task("my-push", dataclasses.replace(get_task("push-slot"), make=make_my_push))
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+import assets
+import envs  # noqa: F401 (registers the environments)
+from shaping.goals import CloudGoals, GoalSet, StateGoals
+from shaping.observed_goal import ObservedGoal
+
+
+@dataclass(frozen=True)
+class View:
+    """One kind of observation of a task.
+
+    Attributes:
+        goals: What a goal is in such an observation; it has the observation's shape.
+        encoder: Name of the encoder that is used by default.
+        estimator: Shipped Ṽ_g; None without one.
+    """
+
+    goals: GoalSet
+    encoder: str
+    estimator: Path | None = None
+
+    @property
+    def space(self) -> spaces.Box:
+        """Space of the observations."""
+        return spaces.Box(-np.inf, np.inf, self.goals.observation_shape, np.float32)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the commands ask a task for.
+
+    Attributes:
+        make: Makes the environment: `make(obs=…, grids=…, render_mode=…)`.
+        make_play: Makes the environment in which the prior is learned: `make_play(obs=…, success_speed=…,
+            goal_speed=…)`, with `achieved_goal` and `desired_goal` in `info` and `goal_reward` on the environment.
+        views: Kinds of observation, by name.
+        demonstrations: Shipped demonstrations, by number of grids.
+        action_space: Of the environment.
+        prior: Name of the environment in which the prior is learned, for its files.
+    """
+
+    make: Callable[..., gym.Env]
+    make_play: Callable[..., gym.Env]
+    views: Mapping[str, View]
+    demonstrations: Mapping[int, Path] = field(default_factory=dict)
+    action_space: spaces.Box = field(default_factory=lambda: spaces.Box(-1.0, 1.0, (2,), np.float32))
+    prior: str = "play"
+
+    def view(self, obs: str) -> View:
+        """Return a kind of observation.
+
+        Raises:
+            ValueError: The task has none of this name; lists those that it has.
+        """
+        if obs not in self.views:
+            raise ValueError(f"--obs: unknown observation {obs!r}; this task has: {', '.join(self.views)}")
+        return self.views[obs]
+
+
+_TASKS: dict[str, Task] = {}
+
+
+def register_task(name: str, task: Task) -> Task:
+    """Make a task known to every command by its name.
+
+    Raises:
+        ValueError: Another one has this name.
+    """
+    if name in _TASKS:
+        raise ValueError(f"a task {name!r} is registered already; choose another name")
+    _TASKS[name] = task
+    return task
+
+
+def get_task(name: str) -> Task:
+    """Return the task registered under `name`.
+
+    Raises:
+        ValueError: There is none; lists those that there are.
+    """
+    if name not in _TASKS:
+        raise ValueError(f"--task: unknown task {name!r}; registered tasks: {', '.join(_TASKS)}")
+    return _TASKS[name]
+
+
+def available_tasks() -> list[str]:
+    """Names of the registered tasks."""
+    return list(_TASKS)
+
+
+def make_env(config: Any, render_mode: str | None = None) -> gym.Env:
+    """Make the environment that a training is configured with."""
+    return get_task(config.task).make(obs=config.obs, grids=config.grids, render_mode=render_mode)
+
+
+def make_plane(obs: str, **kwargs: Any) -> gym.Env:
+    """Make the obstacle-free plane; clouds are judged by what they show."""
+    env = gym.make("PushPlane-v0", obs=obs, **kwargs)
+    return env if obs == "state" else ObservedGoal(env, CloudGoals())
+
+
+register_task(
+    "push-slot",
+    Task(
+        make=partial(gym.make, "PushSlot-v0"),
+        make_play=make_plane,
+        views={
+            "state": View(StateGoals(), "state", assets.path("estimators") / "push-plane-state.pt"),
+            "pointcloud": View(CloudGoals(), "pointnet", assets.path("estimators") / "push-plane-pointcloud.pt"),
+        },
+        demonstrations={grids: assets.path("demonstrations") / f"push-slot-{grids}.hdf5" for grids in (1, 2, 3)},
+        prior="push-plane",
+    ),
+)
