@@ -20,8 +20,8 @@ import numpy as np
 import torch
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 
-from agents.collecting.environment_state import get_vec_state, set_vec_state
 from agents.collecting.randomness import drawing_from, seeded
+from agents.collecting.stateful import get_vec_state, set_vec_state
 from agents.collecting.stopwatch import Stopwatch
 from agents.collecting.worker import Inline, Worker
 from agents.finite import NotFiniteError

@@ -5,7 +5,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from agents.collecting.environment_state import get_states
+from agents.collecting.stateful import get_states
 from agents.finite import NotFiniteError, check_finite
 
 

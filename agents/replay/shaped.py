@@ -1,4 +1,4 @@
-"""The replay buffer that composes the shaped reward when a batch is sampled."""
+"""The replay buffer that forms its reward when a batch is sampled; by default the shaped one."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from torch import Tensor
 from agents.finite import check_finite
 from agents.replay.buffer import Batch, StoredReplayBuffer, refuse_normalised
 from agents.replay.next_observations import Following
-from shaping.reward import shaped_reward
+from agents.replay.rewards import PotentialReward, Reward, Rows, task_reward
 from shaping.success import IS_SUCCESS, Success, succeeded
 from shaping.visibility import LastSeen, PotentialFunction, known_potential, puck_visible
 
@@ -37,6 +37,7 @@ class ShapedReplayBuffer(StoredReplayBuffer):
     Args:
         *args: As for Stable-Baselines3's `ReplayBuffer`.
         potential: Φ(observations (B, …), success (B,)) → (B,); None leaves the reward as it is.
+        reward: Reward of sampled rows; by default r̄ where there is a potential, else the task's.
         gamma: γ of the shaping, the potential's own by default, and 0.99 if it has none; it never follows the learner's
             annealed discount.
         reward_scale: Factor on the composed reward.
@@ -51,6 +52,7 @@ class ShapedReplayBuffer(StoredReplayBuffer):
         self,
         *args: Any,
         potential: PotentialFunction | None = None,
+        reward: Reward | None = None,
         gamma: float | None = None,
         reward_scale: float = 1.0,
         n_steps: int = 1,
@@ -61,6 +63,7 @@ class ShapedReplayBuffer(StoredReplayBuffer):
         super().__init__(*args, **kwargs)
         self.potential, self.reward_scale = potential, reward_scale
         self.gamma = float(getattr(potential, "gamma", 0.99) if gamma is None else gamma)
+        self.reward = reward or (task_reward if potential is None else PotentialReward(self.gamma))
         self.success = success
         self.rng = np.random.default_rng(seed)
         self.potentials = np.zeros((self.buffer_size, self.n_envs, 2), np.float32)  # Φ(s), Φ(s′)
@@ -70,6 +73,7 @@ class ShapedReplayBuffer(StoredReplayBuffer):
         self.features: np.ndarray | None = None
         self.next_features: Following | None = None
         self.demonstrations: ShapedReplayBuffer | None = None
+        self.demonstrated = False
         self.demonstration_share = 0.0
         self.n_steps, self.discount = n_steps, self.gamma
 
@@ -133,6 +137,7 @@ class ShapedReplayBuffer(StoredReplayBuffer):
         if not 0.0 < share < 1.0:
             raise ValueError(f"the demonstration share is {share}; it must lie between 0 and 1")
         self.demonstrations, self.demonstration_share = demonstrations, share
+        demonstrations.demonstrated = True
 
     def sample(self, batch_size: int, env: VecNormalize | None = None) -> Batch:  # type: ignore[override]
         """Draw transitions uniformly, and the demonstrations' share of the batch from their part.
@@ -151,27 +156,6 @@ class ShapedReplayBuffer(StoredReplayBuffer):
         )
         joined: list[Any] = [None if a is None else torch.cat([a, b]) for a, b in zip(*parts, strict=True)]  # type: ignore[list-item]
         return Batch(*joined)
-
-    def recompute_potentials(self, potential: PotentialFunction) -> None:
-        """Replace Φ, and with it every cached potential."""
-        self.potential = potential
-        rows, oldest = np.arange(self.size()), self.pos if self.full else 0
-        shown, next_shown = self.sight & SHOWN > 0, self.sight & NEXT_SHOWN > 0
-        terminal = (self.dones > 0) & (self.timeouts == 0)
-        known = next_shown | terminal | self.successes
-        first, following = np.zeros((2, *self.sight.shape), np.float32)
-        for env in range(self.n_envs):
-            at = rows, np.full_like(rows, env)
-            first[at], _ = known_potential(potential, self.observations[at], shown[at])
-            following[at], _ = known_potential(
-                potential, self.next_observations[at], (next_shown & ~terminal)[at], terminal[at], self.successes[at]
-            )
-        for row in np.roll(rows, -oldest):
-            continues = (row != oldest) & self._continues(row - 1, self.observations[row])
-            sight, start, end = self.sight[row] & ~SEEN, (first[row], shown[row]), (following[row], known[row])
-            self._put_potentials(row, continues, sight, start, end)
-        if self.demonstrations is not None:
-            self.demonstrations.recompute_potentials(potential)
 
     def _put_potentials(
         self, row: int, continues: np.ndarray, sight: np.ndarray, first: Frames, following: Frames
@@ -194,20 +178,15 @@ class ShapedReplayBuffer(StoredReplayBuffer):
     def _draw(self, batch_size: int) -> tuple[np.ndarray, np.ndarray]:
         return self.rng.integers(self.size(), size=batch_size), self.rng.integers(self.n_envs, size=batch_size)
 
-    def _composed(self, rows: np.ndarray, envs: np.ndarray) -> np.ndarray:
-        rewards = self.rewards[rows, envs]
-        if self.potential is None:
-            return rewards
-        potentials = self.potentials[rows, envs]
-        return shaped_reward(rewards, potentials[:, 0], potentials[:, 1], self.gamma)
-
     def _batch(self, rows: np.ndarray, envs: np.ndarray) -> Batch:
-        rewards, first = self._composed(rows, envs), rows
+        rewards, first = self.reward(Rows(self, rows, envs)), rows
         discounts = np.full(len(rows), self.discount, np.float32)
         for _ in range(self.n_steps - 1):
             moving = self._goes_on(rows, envs)
             rows = np.where(moving, (rows + 1) % self.buffer_size, rows)
-            rewards = rewards + np.where(moving, discounts * self._composed(rows, envs), 0.0).astype(np.float32)
+            rewards = rewards + np.where(moving, discounts * self.reward(Rows(self, rows, envs)), 0.0).astype(
+                np.float32
+            )
             discounts = np.where(moving, discounts * self.discount, discounts).astype(np.float32)
         dones = self.dones[rows, envs] * (1 - self.timeouts[rows, envs])
         features = next_features = None

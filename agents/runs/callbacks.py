@@ -11,11 +11,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
 
+from agents.collecting.stateful import Stateful
 from agents.collecting.worker import Inline, Worker, WorkerError
 from agents.evaluation.episodes import Evaluation
 from agents.progress import Meter
@@ -23,16 +24,6 @@ from agents.runs.checkpoint import save_checkpoint
 from agents.runs.directory import BEST
 from agents.runs.policy import policy_weights
 from shaping.tensors import write_tensors
-
-
-class Stateful(Protocol):
-    """Something that a checkpoint keeps beside the agent."""
-
-    def get_state(self) -> dict[str, Any]:
-        """Tensors and plain data."""
-
-    def set_state(self, state: dict[str, Any]) -> None:
-        """Continue from what `get_state` returned."""
 
 
 class GoodEnough(Exception):

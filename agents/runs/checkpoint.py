@@ -18,13 +18,12 @@ import os
 import re
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from agents.collecting.stateful import Stateful
 from agents.finite import check_weights
-from agents.runs.snapshot import buffers, restore_snapshot, take_snapshot
-from agents.sac.algorithm import SAC
 from envs.files import discard, open_regular, read_regular, sync
 from shaping.tensors import read_tensors, tensor_bytes
 
@@ -32,11 +31,22 @@ KEPT = 2
 AGENT, MANIFEST = "agent.pt", "manifest.json"
 
 
+class Agent(Stateful, Protocol):
+    """What is saved: an agent, whose state covers all that it learns and acts with, and its stored transitions."""
+
+    policy: Any
+    num_timesteps: int
+    device: Any
+
+    def buffers(self) -> dict[str, Any]:
+        """The parts of the replay buffer, by name."""
+
+
 class DamagedError(ValueError):
     """A checkpoint whose files are not those that were written."""
 
 
-def save_checkpoint(model: SAC, directory: Path, run: dict[str, Any] | None = None) -> Path:
+def save_checkpoint(model: Agent, directory: Path, run: dict[str, Any] | None = None) -> Path:
     """Write a checkpoint of `model` and its environment below `directory`, keep the last two, return its path.
 
     Args:
@@ -54,8 +64,8 @@ def save_checkpoint(model: SAC, directory: Path, run: dict[str, Any] | None = No
     shutil.rmtree(partial, ignore_errors=True)
     try:
         partial.mkdir()
-        checksums = {AGENT: _write(partial / AGENT, tensor_bytes({**take_snapshot(model), "run": run}))}
-        for part, buffer in buffers(model).items():
+        checksums = {AGENT: _write(partial / AGENT, tensor_bytes({**model.get_state(), "run": run}))}
+        for part, buffer in model.buffers().items():
             for name, rows in buffer.filled().items():
                 file = f"{part}.{name}.npy"
                 checksums[file] = _write(partial / file, _npy_header(rows), rows.data)
@@ -136,7 +146,7 @@ def verify(path: Path) -> set[str]:
     return set(checksums)
 
 
-def load_checkpoint(model: SAC, path: Path) -> dict[str, Any]:
+def load_checkpoint(model: Agent, path: Path) -> dict[str, Any]:
     """Put `model`, built with the same configuration, and its environment where `save_checkpoint` found them.
 
     Returns:
@@ -147,7 +157,7 @@ def load_checkpoint(model: SAC, path: Path) -> dict[str, Any]:
         ValueError: It belongs to another configuration, or to another version of the program.
     """
     written = verify(path)
-    files = {part: {name: path / f"{part}.{name}.npy" for name in b.filled()} for part, b in buffers(model).items()}
+    files = {part: {name: path / f"{part}.{name}.npy" for name in b.filled()} for part, b in model.buffers().items()}
     absent = [file.name for named in files.values() for file in named.values() if file.name not in written]
     if absent:
         raise ValueError(
@@ -155,10 +165,10 @@ def load_checkpoint(model: SAC, path: Path) -> dict[str, Any]:
         )
     try:
         state = read_tensors(path / AGENT, model.device)
-        for part, buffer in buffers(model).items():
+        for part, buffer in model.buffers().items():
             rows = {name: np.load(file, mmap_mode="r", allow_pickle=False) for name, file in files[part].items()}
             buffer.fill(rows, state["position"] if part == "buffer" else 0)
-        restore_snapshot(model, state)
+        model.set_state(state)
     except Exception as error:  # files that were changed on purpose can make the readers raise almost anything
         reason = " ".join(str(error).split()) or type(error).__name__
         raise ValueError(f"{path} does not belong to this configuration: {reason:.160}") from error

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 from stable_baselines3.common.logger import KVWriter, Logger
+from torch.utils.tensorboard import SummaryWriter
 
 from agents.progress import say
-from agents.runs.events import EventLog
 from envs.files import read_regular, write_bytes
 
 PROGRESS = "progress.csv"
@@ -36,7 +36,8 @@ class RunLog(KVWriter):
         if self.path.exists():
             self.rows = [row for row in read_progress(self.path) if row["step"] <= resumed_at]
             self._write_rows()
-        self._events = EventLog(directory, resumed_at)
+        self._directory, self._purged_from = directory, resumed_at + 1
+        self._events: SummaryWriter | None = None  # made at the first write: it has a thread, and workers are forked
 
     def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
         """Log the numbers among `key_values`; of two under one name in one step the first stays."""
@@ -48,11 +49,17 @@ class RunLog(KVWriter):
         new = {name: float(value) for name, value in numbers.items() if name not in row}
         row |= new
         self._write_rows()
-        self._events.add({k: v for k, v in new.items() if "tensorboard" not in key_excluded.get(k, ())}, step)
+        if self._events is None:
+            self._events = SummaryWriter(str(self._directory), purge_step=self._purged_from)
+        for name, value in new.items():
+            if "tensorboard" not in key_excluded.get(name, ()):
+                self._events.add_scalar(name, value, step)
+        self._events.flush()
 
     def close(self) -> None:
         """Close the event file."""
-        self._events.close()
+        if self._events is not None:
+            self._events.close()
 
     def _write_rows(self) -> None:
         names = ["step", *sorted({name for row in self.rows for name in row} - {"step"})]

@@ -8,15 +8,12 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium import spaces
-from jaxtyping import Float
 from stable_baselines3 import SAC as StockSAC
 from stable_baselines3.common.buffers import NStepReplayBuffer
 from stable_baselines3.common.torch_layers import FlattenExtractor
 from stable_baselines3.common.type_aliases import GymEnv, TrainFreq
 from stable_baselines3.common.vec_env import VecEnv, unwrap_vec_normalize
 from stable_baselines3.sac.policies import Actor
-from torch import Tensor
-from torch.nn import functional as F
 
 from agents.collecting.collector import CollectedSteps
 from agents.finite import check_finite
@@ -24,15 +21,14 @@ from agents.replay.buffer import Batch, StoredReplayBuffer, refuse_normalised
 from agents.sac.averaging import MovingAverage
 from agents.sac.device import resolve_precision
 from agents.sac.fast.update import Networks, Update, is_supported
+from agents.sac.gradient_step import STEP, GradientStep
 from agents.sac.guide import Guide
-from agents.sac.policy import Features, SharedEncoderPolicy
+from agents.sac.state import restore_state, take_state
 from shaping.discount import linear_annealing
 from shaping.visibility import puck_visible
 
-STEP = ("update", "_inputs", "_update_temperature", "_target")  # the methods of autograd's gradient step
 
-
-class SAC(StockSAC):
+class SAC(GradientStep, StockSAC):
     """SAC (Haarnoja et al. 2018) with what the paper adds to it, and what makes its value count steps.
 
     `load` is Stable-Baselines3's: it unpickles, so that a file from somebody else can run code. Run directories and
@@ -244,78 +240,19 @@ class SAC(StockSAC):
         """
         return self.actor if self.average is None or self._n_updates == 0 else self.average
 
-    def update(self, batch: Batch) -> dict[str, float]:
-        """Take a gradient step on temperature, critic and actor by autograd; `Update` does it faster where it can.
+    def buffers(self) -> dict[str, Any]:
+        """The replay buffer, and the demonstrated part if there is one, by name."""
+        named = {"buffer": self.replay_buffer, "demonstrations": getattr(self.replay_buffer, "demonstrations", None)}
+        return {name: part for name, part in named.items() if part is not None}
 
-        Returns:
-            For the log: losses, temperature, mean value and target.
+    def get_state(self) -> dict[str, Any]:
+        """Everything that the next step depends on, as tensors and plain data; all but the rows of the buffers."""
+        return take_state(self)
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Put this agent, built with the same configuration, and its environment where `get_state` found them.
+
+        Raises:
+            ValueError: The potential is another one than that of the state.
         """
-        if self.use_sde:
-            self.actor.reset_noise()
-        observations, held, following = self._inputs(batch)
-        actions, log_prob = self.actor.action_log_prob(held)
-        log_prob = log_prob.reshape(-1, 1)
-        ent_coef = self._update_temperature(log_prob)
-        target, clipped = self.clip_target(self._target(batch, following, ent_coef))
-        values = torch.cat(self.critic(observations, batch.actions), dim=1)
-        critic_loss = 0.5 * values.shape[1] * F.mse_loss(values, target.expand_as(values))
-        self.critic.optimizer.zero_grad()
-        critic_loss.backward()
-        self.critic.optimizer.step()
-
-        actor_value = torch.cat(self.critic(held, actions), dim=1).min(dim=1, keepdim=True).values
-        actor_loss = (ent_coef * log_prob - actor_value).mean()
-        self.actor.optimizer.zero_grad()
-        actor_loss.backward()
-        self.actor.optimizer.step()
-        return {
-            "critic_loss": critic_loss.item(),
-            "actor_loss": actor_loss.item(),
-            "ent_coef": ent_coef.item(),
-            "entropy": -log_prob.mean().item(),
-            "value": values.mean().item(),
-            "target": target.mean().item(),
-            "clipped_targets": clipped.item(),
-        }
-
-    def clip_target(self, target: Tensor) -> tuple[Tensor, Tensor]:
-        """Return targets within `target_bounds`, and the share of them that lay outside."""
-        if self.target_bounds is None:
-            return target, target.new_zeros(())
-        clipped = target.clamp(*self.target_bounds)
-        return clipped, (clipped != target).float().mean()
-
-    def _inputs(self, batch: Batch) -> tuple[Any, Any, Any]:
-        """Return what the critic's loss sees of s, what the actor's loss sees of it, and what both see of s′.
-
-        A shared encoder runs once, and learns from the critic's loss alone.
-        """
-        if not isinstance(self.policy, SharedEncoderPolicy):
-            return batch.observations, batch.observations, batch.next_observations
-        features, next_features = batch.features, batch.next_features
-        if features is None or next_features is None:
-            features = self.actor.extract_features(batch.observations, self.actor.features_extractor)
-            target: Any = self.critic_target
-            with torch.no_grad():
-                next_features = target.extract_features(batch.next_observations, target.features_extractor)
-        return Features(features), Features(features.detach()), Features(next_features)
-
-    def _update_temperature(self, log_prob: Float[Tensor, "batch 1"]) -> Tensor:
-        if self.ent_coef_optimizer is None or self.log_ent_coef is None:
-            return self.ent_coef_tensor
-        ent_coef = self.log_ent_coef.detach().exp()
-        loss = -(self.log_ent_coef * (log_prob.detach() + float(self.target_entropy))).mean()
-        self.ent_coef_optimizer.zero_grad()
-        loss.backward()
-        self.ent_coef_optimizer.step()
-        return ent_coef
-
-    @torch.no_grad()
-    def _target(self, batch: Batch, following: Any, ent_coef: Tensor) -> Float[Tensor, "batch 1"]:
-        """R + γ̄ (1 − terminal) [min Q′(s′, a′) − α log π(a′|s′)], before `clip_target`."""
-        actions, log_prob = self.actor.action_log_prob(following)
-        value = torch.cat(self.critic_target(following, actions), dim=1).amin(dim=1, keepdim=True)
-        if self.entropy_in_target:
-            value = value - ent_coef * log_prob.reshape(-1, 1)
-        discount = self.discount if batch.discounts is None else batch.discounts
-        return batch.rewards + discount * (1 - batch.dones) * value
+        restore_state(self, state)

@@ -17,8 +17,6 @@ class Centroid(nn.Module):
         out_features: Part of every encoder's signature; here the number of features is that of the channels.
     """
 
-    order_invariant = True
-
     def __init__(self, in_shape: tuple[int, ...], out_features: int = 4) -> None:
         super().__init__()
         check_shape("centroid", in_shape, "(points, channels)", len(in_shape) == 2)

@@ -19,8 +19,6 @@ class FlatMLP(nn.Module):
         hidden: Width of the hidden layer.
     """
 
-    order_invariant = False
-
     def __init__(self, in_shape: tuple[int, ...], out_features: int = 64, hidden: int = 128) -> None:
         super().__init__()
         check_shape("mlp", in_shape, "(points, channels)", len(in_shape) == 2)

@@ -24,8 +24,6 @@ class PointNet(nn.Module):
         layers: Widths of the shared layers.
     """
 
-    order_invariant = True
-
     def __init__(self, in_shape: tuple[int, ...], out_features: int = 64, layers: Sequence[int] = (64, 128)) -> None:
         super().__init__()
         check_shape("pointnet", in_shape, "(points, channels)", len(in_shape) == 2)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import envs  # noqa: F401 (registers the tasks)
-from agents.collecting.environment_state import get_states, set_states
+from agents.collecting.stateful import get_states, set_states
 from shaping.goals import make_goals
 from shaping.observed_goal import ObservedGoal
 

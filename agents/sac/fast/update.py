@@ -20,7 +20,6 @@ from torch.nn import functional as F
 from torch.nn.modules.module import _has_any_global_hook
 
 from agents.replay.buffer import Batch
-from agents.sac.fast.adam import step
 from agents.sac.fast.encoder import make_encoder_pass
 from agents.sac.fast.linear import Scratch, round_weights
 from agents.sac.fast.mlp import Network, is_linear, is_written_out
@@ -168,7 +167,7 @@ class Update:
         values = self._update_critics(features, batch.actions, target, trained=batch.features is None)
         value, slope = self._values_and_slope(features, drawn.actions)
         self.actor.backward(through_draw(drawn, slope, ent_coef / self.size))
-        step(agent.actor.optimizer)
+        agent.actor.optimizer.step()
         return _log(values, target, value, drawn.log_prob, ent_coef) | {"clipped_targets": clipped.item()}
 
     def _preprocessed(self, batch: Batch) -> Batch:
@@ -193,7 +192,7 @@ class Update:
             return agent.ent_coef_tensor
         ent_coef = agent.log_ent_coef.exp()
         agent.log_ent_coef.grad = -float(agent.target_entropy) - log_prob.mean(dim=0)
-        step(agent.ent_coef_optimizer)
+        agent.ent_coef_optimizer.step()
         return ent_coef
 
     def _target(
@@ -226,7 +225,7 @@ class Update:
                 slopes.append(critic.input_gradient(grad, slice(features.shape[1])))
         if trained:
             self.encoder.backward(torch.stack(slopes).sum(dim=0))
-        step(self.agent.critic.optimizer)
+        self.agent.critic.optimizer.step()
         round_weights(chain.from_iterable(critic.layers for critic in self.critics))
         return torch.cat(values, dim=1)
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from agents import runs, train
-from agents.collecting.environment_state import set_states
 from agents.collecting.finite_env import FiniteEnv
+from agents.collecting.stateful import set_states
 from agents.finite import NotFiniteError, check_finite
 from agents.methods.shaped_sac import make_agent
 from agents.runs.callbacks import Progress

@@ -14,7 +14,6 @@ from agents.config.train import TrainConfig
 from agents.evaluate import main as evaluate
 from agents.pretrain import main as pretrain
 from agents.prior.config import PretrainConfig
-from agents.runs.events import PATTERN
 from agents.train import main as train
 from envs.record import main as record
 from perception.visualize.__main__ import main as visualize
@@ -49,9 +48,9 @@ def replace(path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", ["config.json", "progress.csv", "events", f"{STEP}/manifest.json", f"{STEP}/agent.pt"])
+@pytest.mark.parametrize("name", ["config.json", "progress.csv", f"{STEP}/manifest.json", f"{STEP}/agent.pt"])
 def test_of_a_run_that_is_resumed(run, name, kind, capsys):
-    path = next(run.glob(PATTERN)) if name == "events" else run / name
+    path = run / name
     replace(path, kind)
     error = one_line(train, ["--resume", str(run)], capsys)
     assert f"{path}: {kind}, not a regular file" in error or f"{run} has no intact checkpoint" in error

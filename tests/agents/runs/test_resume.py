@@ -9,11 +9,11 @@ import signal
 import time
 
 import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from agents import runs
 from agents.config.train import EvaluationConfig
 from agents.runs.callbacks import Checkpoint
-from agents.runs.events import PATTERN, read_events
 from agents.runs.log import read_progress
 from agents.train import train
 from shaping.tensors import read_tensors, write_tensors
@@ -53,14 +53,11 @@ def resume(directory, steps=90):
 def test_a_crashed_and_resumed_training_ends_like_an_uninterrupted_one(runs_of_states, crashed):
     resume(crashed)
     assert_same_end(runs_of_states / "whole", crashed)
-    values = [
-        (value.tag, event.step)
-        for path in sorted(crashed.glob(PATTERN))
-        for _, event in read_events(path)
-        for value in event.summary.value
-    ]
-    assert len(values) == len(set(values)), "a step of a curve was written twice"
-    assert [step for tag, step in values if tag == "eval/success_rate"] == [45, 90]
+    events = EventAccumulator(str(crashed)).Reload()
+    for tag in events.Tags()["scalars"]:
+        steps = [event.step for event in events.Scalars(tag)]
+        assert steps == sorted(set(steps)), f"{tag}: a step of the curve is shown twice"
+    assert [event.step for event in events.Scalars("eval/success_rate")] == [45, 90]
     steps = [row["step"] for row in read_progress(crashed / "progress.csv")]
     assert steps == sorted(set(steps))
 

@@ -18,7 +18,6 @@ from agents.config.train import TrainConfig
 from agents.evaluate import main as evaluate
 from agents.methods.shaped_sac import make_agent
 from agents.runs.checkpoint import list_checkpoints, load_checkpoint, verify
-from agents.runs.events import PATTERN
 from agents.tasks import make_env
 from agents.train import main as resume
 from shaping.tensors import write_tensors
@@ -150,7 +149,7 @@ def test_hostile_checkpoints_are_refused_in_one_line(run, model, trap, capsys):
 
 @pytest.mark.parametrize("name", [".lock", "progress.csv", "best.pt", "config.json", "events", "checkpoints"])
 def test_links_in_a_run_directory_do_not_harm_what_they_lead_to(run, name, tmp_path, capsys):
-    name = next(run.glob(PATTERN)).name if name == "events" else name
+    name = next(run.glob("events.out.tfevents.*")).name if name == "events" else name
     victim, link = tmp_path / "victim", run / name
     if name == "config.json":
         shutil.copy(link, victim)

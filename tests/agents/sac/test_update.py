@@ -17,7 +17,6 @@ from agents.replay.buffer import Batch
 from agents.sac.algorithm import SAC
 from agents.sac.averaging import MovingAverage
 from agents.sac.device import resolve_precision
-from agents.sac.fast.adam import step
 from agents.sac.fast.update import Update, is_supported
 from agents.sac.policy import EncoderExtractor, SharedEncoderPolicy
 
@@ -253,18 +252,6 @@ def test_other_networks_are_left_to_autograd(monkeypatch):
     make_agent(policy_kwargs={"activation_fn": nn.Tanh}, precision="auto")
     with pytest.raises(ValueError, match="precision 'bfloat16': only for linear layers with ReLU"):
         make_agent(policy_kwargs={"activation_fn": nn.Tanh}, precision="bfloat16")
-
-
-@pytest.mark.parametrize("options", [{}, {"maximize": True}, {"amsgrad": True}, {"weight_decay": 0.1}, {"fused": True}])
-def test_an_optimiser_s_step_is_its_own(options):
-    parameters = [torch.nn.Parameter(torch.ones(3)) for _ in range(2)]
-    optimizers = [torch.optim.Adam([p], lr=0.1, **options) for p in parameters]
-    for gradient in (1.0, -0.5, 2.0):
-        for parameter in parameters:
-            parameter.grad = torch.full((3,), gradient)
-        optimizers[0].step()
-        step(optimizers[1])
-    torch.testing.assert_close(parameters[1], parameters[0], rtol=1e-5, atol=1e-6)
 
 
 def test_bfloat16_takes_almost_the_same_steps():

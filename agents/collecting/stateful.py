@@ -1,6 +1,19 @@
-"""The state of an environment: that of every layer which carries some from step to step."""
+"""What a checkpoint keeps: the state of whatever carries some from step to step, plain data.
 
-from typing import Any
+That of an environment is that of every layer which carries some.
+"""
+
+from typing import Any, Protocol
+
+
+class Stateful(Protocol):
+    """Something that a checkpoint keeps beside the agent."""
+
+    def get_state(self) -> dict[str, Any]:
+        """Tensors and plain data."""
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Continue from what `get_state` returned."""
 
 
 def get_states(env: Any) -> list[dict[str, Any]]:

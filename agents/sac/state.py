@@ -1,4 +1,4 @@
-"""Everything that the next step of a training depends on, as plain data."""
+"""Everything that the next step of an agent depends on, as plain data."""
 
 import random
 from collections import deque
@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from agents.collecting.environment_state import get_vec_state, set_vec_state
-from agents.sac.algorithm import SAC
+from agents.collecting.stateful import get_vec_state, set_vec_state
 
 COUNTERS = ("num_timesteps", "_n_updates", "_episode_num")
 
 
-def take_snapshot(model: SAC) -> dict[str, Any]:
-    """Return tensors and plain data from which `restore_snapshot` continues, all but the rows of the buffers."""
+def take_state(model: Any) -> dict[str, Any]:
+    """Return tensors and plain data from which `restore_state` continues, all but the rows of the buffers."""
     buffer: Any = model.replay_buffer
     collected = model.collected
     return _plain(
@@ -32,17 +31,18 @@ def take_snapshot(model: SAC) -> dict[str, Any]:
             "successes": [float(success) for success in model.ep_success_buffer or ()],
             "rollout": _rollout(model) if collected is None else None,
             "collected": None if collected is None else _tensors(collected.get_state()),
+            "reward": buffer.reward.get_state() if hasattr(getattr(buffer, "reward", None), "get_state") else None,
             "potential": _fingerprint(model),
             "random": _random_states(model),
         }
     )
 
 
-def restore_snapshot(model: SAC, state: dict[str, Any]) -> None:
-    """Put `model`, built with the same configuration, and its environment where `take_snapshot` found them.
+def restore_state(model: Any, state: dict[str, Any]) -> None:
+    """Put `model`, built with the same configuration, and its environment where `take_state` found them.
 
     Raises:
-        ValueError: The potential is another one than that of the snapshot.
+        ValueError: The potential is another one than that of the state.
     """
     if state["potential"] != _fingerprint(model):
         raise ValueError(
@@ -62,6 +62,8 @@ def restore_snapshot(model: SAC, state: dict[str, Any]) -> None:
     model._last_visible = state["last_visible"].cpu().numpy()
     model.ep_info_buffer = deque(state["episodes"], maxlen=model._stats_window_size)
     model.ep_success_buffer = deque(state["successes"], maxlen=model._stats_window_size)
+    if state.get("reward") is not None:
+        model.replay_buffer.reward.set_state(state["reward"])
     if model.collected is None:
         _set_rollout(model, state["rollout"])
     else:
@@ -69,14 +71,7 @@ def restore_snapshot(model: SAC, state: dict[str, Any]) -> None:
     _restore_random_states(model, state["random"])
 
 
-def buffers(model: SAC) -> dict[str, Any]:
-    """The replay buffer, and the demonstrated part if there is one, by name."""
-    buffer: Any = model.replay_buffer
-    named = {"buffer": buffer, "demonstrations": buffer.demonstrations}
-    return {name: part for name, part in named.items() if part is not None}
-
-
-def _rollout(model: SAC) -> dict[str, Any]:
+def _rollout(model: Any) -> dict[str, Any]:
     """Where an agent is that acts in its environments itself."""
     return {
         **get_vec_state(model.env),
@@ -84,42 +79,42 @@ def _rollout(model: SAC) -> dict[str, Any]:
     }
 
 
-def _set_rollout(model: SAC, state: dict[str, Any]) -> None:
+def _set_rollout(model: Any, state: dict[str, Any]) -> None:
     set_vec_state(model.env, state)
     if model.guide is not None:
         model.guide.set_state(state["guide"])
 
 
-def _optimizers(model: SAC) -> dict[str, torch.optim.Optimizer]:
+def _optimizers(model: Any) -> dict[str, torch.optim.Optimizer]:
     named = {"actor": model.actor.optimizer, "critic": model.critic.optimizer}
     return named if model.ent_coef_optimizer is None else named | {"temperature": model.ent_coef_optimizer}
 
 
-def _fingerprint(model: SAC) -> str | None:
+def _fingerprint(model: Any) -> str | None:
     """Of Φ, whose values are stored in the buffer."""
     potential = getattr(model.replay_buffer, "potential", None)
     return None if potential is None else potential.fingerprint()
 
 
-def _random_states(model: SAC) -> dict[str, Any]:
+def _random_states(model: Any) -> dict[str, Any]:
     """The generators in use, and the global ones, of which an encoder or a wrapper of the user may draw."""
     return {
         "torch": torch.get_rng_state(),
         "cuda": torch.cuda.get_rng_state_all() if model.device.type == "cuda" else [],
         "numpy": np.random.get_state(),  # noqa: NPY002
         "python": random.getstate(),
-        "buffers": [buffer.rng.bit_generator.state for buffer in buffers(model).values()],
+        "buffers": [buffer.rng.bit_generator.state for buffer in model.buffers().values()],
         "action_space": model.action_space.np_random.bit_generator.state,
     }
 
 
-def _restore_random_states(model: SAC, states: dict[str, Any]) -> None:
+def _restore_random_states(model: Any, states: dict[str, Any]) -> None:
     torch.set_rng_state(states["torch"].cpu())
     if model.device.type == "cuda":
         torch.cuda.set_rng_state_all([state.cpu() for state in states["cuda"]])
     np.random.set_state(states["numpy"])  # noqa: NPY002
     random.setstate(states["python"])
-    for buffer, state in zip(buffers(model).values(), states["buffers"], strict=True):
+    for buffer, state in zip(model.buffers().values(), states["buffers"], strict=True):
         buffer.rng.bit_generator.state = state
     model.action_space.np_random.bit_generator.state = states["action_space"]
 
