@@ -4,7 +4,7 @@ import itertools
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import tyro
 
@@ -16,14 +16,13 @@ from agents.report.curves import draw_curves
 from agents.report.table import Group, read_curve, results_table
 from envs.errors import one_line_errors
 from envs.files import check_replaceable, write_text
-from envs.ranges import MANY, Range, check_ranges
+from envs.ranges import COUNT, Range, check_ranges
 
 PICTURE = """
 Success rate over environment steps, median and quartiles over the seeds:
 
 ![Success rate over environment steps](curves.png)
 """
-RANGES: dict[str, Range] = {"seeds": (1, 1000), "steps": (1, MANY), "parallel": (1, 1000)}
 REPORT = ("report.md", "results.json", "curves.png")
 
 
@@ -35,11 +34,11 @@ class CompareConfig:
     """Observations to compare."""
     method: tuple[str, ...] = ("buffer+potential+annealing",)
     """Rows of the paper's table, as agents.train names them."""
-    seeds: int = 3
+    seeds: Annotated[int, Range(1, 1000)] = 3
     """Seeds 0 … N − 1 of each."""
     grids: Literal[1, 2, 3] = 1
     """Active reset grids, with one demonstration each."""
-    steps: int | None = None
+    steps: Annotated[int | None, COUNT] = None
     """Environment steps of each run; default: the preset's."""
     preset: Literal["default", "paper"] = "default"
     """Settings of each run."""
@@ -47,7 +46,7 @@ class CompareConfig:
     """Where runs are looked for, and written if missing; the report names those that have other settings."""
     out: Path = Path("comparison")
     """Directory of report.md, results.json and curves.png."""
-    parallel: int = 2
+    parallel: Annotated[int, Range(1, 1000)] = 2
     """Runs at a time, one thread each."""
 
 
@@ -61,7 +60,7 @@ def main(arguments: list[str] | None = None) -> None:
     for name in ("obs", "method"):
         if not getattr(config, name):
             raise ValueError(f"--{name} is empty; name at least one")
-    check_ranges(config, RANGES)
+    check_ranges(config)
     groups: list[Group] = list(itertools.product(config.obs, config.method))
     directories = {
         group: [config.runs / run_name(_training(config, group, seed)) for seed in range(config.seeds)]

@@ -18,7 +18,6 @@ from envs.errors import one_line_errors
 from envs.ranges import SEED, Range, check_ranges
 from perception.video import SUFFIXES, open_video
 
-RANGES: dict[str, Range] = {"episodes": (1, 10**6), "video_episodes": (1, 10**6), "seed": SEED}
 EVALUATE_SEED = 3_000_000  # fresh starts: neither those of training, of its evaluations nor of its result
 
 
@@ -28,15 +27,15 @@ class EvaluateConfig:
 
     run: Annotated[Path, tyro.conf.Positional]
     """Run directory or checkpoint."""
-    episodes: int = 100
+    episodes: Annotated[int, Range(1, 10**6)] = 100
     """Episodes, each with its own start."""
-    seed: int = EVALUATE_SEED
+    seed: Annotated[int, SEED] = EVALUATE_SEED
     """Seed of the first episode; episode i starts from seed + i."""
     json: bool = False
     """Print one JSON object on standard output and nothing else there."""
     video: Path | None = None
     """Write the first episodes as a video (.mp4 or .gif), with episode, step and outcome in the frames."""
-    video_episodes: int = 5
+    video_episodes: Annotated[int, Range(1, 10**6)] = 5
     """Episodes in the video."""
 
 
@@ -71,7 +70,7 @@ def check(config: EvaluateConfig) -> None:
     Raises:
         ValueError: A number out of range, or an unknown kind of video.
     """
-    check_ranges(config, RANGES)
+    check_ranges(config)
     if config.video is not None and config.video.suffix not in SUFFIXES:
         raise ValueError(f"--video {config.video}: unknown kind of file; give one that ends in {' or '.join(SUFFIXES)}")
 

@@ -16,7 +16,6 @@ from stable_baselines3.common.callbacks import CallbackList
 from agents.collecting.finite_env import FiniteEnv
 from agents.config.command_line import refuse_changes, value_of
 from agents.config.file import to_json
-from agents.config.ranges import PRETRAIN
 from agents.config.train import check_settings
 from agents.evaluation.episodes import evaluate
 from agents.methods.memory import check_pretraining_memory
@@ -96,7 +95,7 @@ def _settings(config: PretrainConfig) -> dict[str, Any]:
 
 def _refuse(config: PretrainConfig) -> None:
     """Raise where there is something that must not be overwritten, nothing to resume, or a setting out of range."""
-    check_settings(config, PRETRAIN)
+    check_settings(config)
     check_pretraining_memory(config)
     present = bool(list_checkpoints(config.partial))
     if config.file.exists():

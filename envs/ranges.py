@@ -1,14 +1,37 @@
-"""Ranges of the numbers that a command takes."""
+"""Ranges of the numbers that a command takes, beside the settings: ``seed: Annotated[int, Range(0, 10)] = 0``."""
 
-from collections.abc import Mapping
-from operator import attrgetter
-from typing import Any
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, get_type_hints
 
-# Lower and upper end, and how the interval is written where one of them does not belong to it: "(]", "[)" or "()".
-Range = tuple[float, float] | tuple[float, float, str]
-
-SEED: Range = (0, 2**32 - 1)
 MANY = 10**9  # of whatever is counted, far above any use
+
+
+@dataclass(frozen=True)
+class Range:
+    """Interval in which a number, or each of several, must lie.
+
+    Attributes:
+        low: Lower end.
+        high: Upper end.
+        ends: Whether the ends belong to it: "[]", "(]", "[)" or "()".
+    """
+
+    low: float
+    high: float
+    ends: str = "[]"
+
+    def __str__(self) -> str:
+        low, high = (str(end) if isinstance(end, int) else f"{end:g}" for end in (self.low, self.high))
+        return f"{self.ends[0]}{low}, {high}{self.ends[1]}"
+
+    def __contains__(self, value: float) -> bool:
+        above = self.low < value if self.ends[0] == "(" else self.low <= value
+        return above and (value < self.high if self.ends[1] == ")" else value <= self.high)
+
+
+SEED = Range(0, 2**32 - 1)
+COUNT = Range(1, MANY)
 
 
 def check_range(name: str, value: float, limits: Range) -> None:
@@ -17,26 +40,21 @@ def check_range(name: str, value: float, limits: Range) -> None:
     Raises:
         ValueError: It is out of range, or not a number; names the flag and the range.
     """
-    low, high, (left, right) = (*limits, "[]")[:3]
-    above = low < value if left == "(" else low <= value
-    below = value < high if right == ")" else value <= high
-    if not (above and below):
-        flag = f"--{name.replace('_', '-')}"
-        raise ValueError(f"{flag} is {value}; it must lie in {left}{_written(low)}, {_written(high)}{right}")
+    if value not in limits:
+        raise ValueError(f"--{name.replace('_', '-')} is {value}; it must lie in {limits}")
 
 
-def check_ranges(config: Any, ranges: Mapping[str, Range]) -> None:
-    """Check the settings of a configuration, by their names in it; those that are None are not set.
+def check_ranges(config: Any, prefix: str = "") -> None:
+    """Check the numbers of a dataclass and of its parts against the ranges in their annotations; None is not set.
 
     Raises:
         ValueError: One is out of range, or not a number; names the flag and the range.
     """
-    for name, limits in ranges.items():
-        value = attrgetter(name)(config)
-        for number in value if isinstance(value, tuple) else (value,):
-            if number is not None:
-                check_range(name, number, limits)
-
-
-def _written(end: float) -> str:
-    return str(end) if isinstance(end, int) else f"{end:g}"
+    for name, kind in get_type_hints(type(config), include_extras=True).items():
+        value = getattr(config, name)
+        if dataclasses.is_dataclass(value):
+            check_ranges(value, f"{prefix}{name}.")
+        for limits in (item for item in getattr(kind, "__metadata__", ()) if isinstance(item, Range)):
+            for number in value if isinstance(value, tuple) else (value,):
+                if number is not None:
+                    check_range(prefix + name, number, limits)

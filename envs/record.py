@@ -15,7 +15,7 @@ from envs.expert import Expert
 from envs.files import check_replaceable
 from envs.geometry import GRIDS
 from envs.make import SUCCESS_SPEEDS, make_push
-from envs.ranges import SEED, check_range
+from envs.ranges import SEED, Range, check_range
 
 TASKS = ("push-slot", "push-plane")
 ATTEMPTS = 10  # of one demonstration
@@ -99,8 +99,8 @@ def record(
     episodes = grids if episodes is None else episodes
     if task not in TASKS:
         raise ValueError(f"--task: unknown task {task!r}; known tasks: {', '.join(TASKS)}")
-    check_range("grids", grids, (1, len(GRIDS)))
-    check_range("episodes", episodes, (1, 10**6))
+    check_range("grids", grids, Range(1, len(GRIDS)))
+    check_range("episodes", episodes, Range(1, 10**6))
     check_range("seed", seed, SEED)
     if not obs:
         raise ValueError("--obs is empty; give state, pointcloud or both")

@@ -14,7 +14,7 @@ import tyro
 
 from agents.config.train import PAPER
 from envs.errors import one_line_errors
-from envs.ranges import check_range
+from envs.ranges import Range, check_range
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def main(arguments: list[str] | None = None) -> None:
 
         return solve([word for word in arguments if word != "--solve"])
     config = tyro.cli(BenchmarkConfig, args=arguments, prog="python -m agents.benchmark")
-    check_range("threads", config.threads, (1, 1024))
+    check_range("threads", config.threads, Range(1, 1024))
     _limit_threads(config.threads)
     from rich.console import Console
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 
@@ -27,7 +27,6 @@ OWN = ("obs", "grids", "seed", "out", "resume", "stop_at_success")  # what the b
 REPORT = ("results.json", "curves.png")
 OTHERS = "others.txt"  # in a run directory: cores that other processes used
 STANDARD_ERROR = 2
-RANGES: dict[str, Range] = {"seeds": (1, 1000)}
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class SolveConfig:
     --solve --seeds 5 -- --potential.combine sum --learner.guided-share 0
     """
 
-    seeds: int = 3
+    seeds: Annotated[int, Range(1, 1000)] = 3
     """Seeds 0 … N − 1 of each observation."""
     obs: Literal["state", "pointcloud", "both"] = "both"
     """Observation of the agent, or both."""
@@ -61,7 +60,7 @@ def main(arguments: list[str]) -> None:
     """
     place = arguments.index("--") if "--" in arguments else len(arguments)
     config = tyro.cli(SolveConfig, args=arguments[:place], prog="python -m agents.benchmark --solve")
-    check_ranges(config, RANGES)
+    check_ranges(config)
     trainings = _trainings(config, arguments[place + 1 :])
     for name in REPORT:  # before the trainings, which take hours
         check_replaceable(config.out / name)

@@ -3,12 +3,13 @@
 import dataclasses
 import json
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any
 
-from agents.config.train import LearnerConfig, TrainConfig, check
+from pydantic import TypeAdapter, ValidationError
+
+from agents.config.train import TrainConfig, check
 from envs.files import open_regular
 from envs.ranges import MANY
 
@@ -51,7 +52,8 @@ def read_config_file(path: Path, kind: Any = TrainConfig, check: Callable[[Any],
     """
     content = _content(path)
     try:
-        config = _read(kind, json.loads(content), "")
+        data = json.loads(content)
+        config = _read(kind, _of_earlier_version(data) if kind is TrainConfig else data)
         check(config)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: {error}") from error
@@ -101,53 +103,31 @@ def _content(path: Path) -> bytes:
     return content
 
 
-def _without_fast(config: dict[str, Any]) -> dict[str, Any]:
-    """Leave out the name of a preset of earlier versions; all its settings are there."""
-    return {name: value for name, value in config.items() if (name, value) != ("preset", "fast")}
+def _of_earlier_version(config: Any) -> Any:
+    """Name the settings of an earlier version's training as this version does.
+
+    Its preset "fast" is not known by this name any more, but all its settings are there.
+    """
+    if not isinstance(config, dict) or not isinstance(config.get("learner"), dict):
+        return config
+    config = {name: value for name, value in config.items() if (name, value) != ("preset", "fast")}
+    learner = dict(config["learner"])
+    if "gradient_steps" in learner:
+        learner = EARLIER | learner | {"update_ratio": learner.pop("gradient_steps")}
+    return config | {"learner": learner}
 
 
-def _in_blocks(learner: dict[str, Any]) -> dict[str, Any]:
-    """Name the settings of an earlier version's learner as this version does."""
-    if "gradient_steps" not in learner:
-        return learner
-    kept = {name: value for name, value in learner.items() if name != "gradient_steps"}
-    return EARLIER | kept | {"update_ratio": learner["gradient_steps"]}
-
-
-def _read(kind: Any, value: Any, name: str) -> Any:
-    """Make of a JSON value what the annotation `kind` says.
+def _read(kind: Any, value: Any) -> Any:
+    """Make of a JSON value what the annotations of a dataclass say.
 
     Raises:
         ValueError: It is something else; says what is wanted.
     """
-    options = get_args(kind)
-    if dataclasses.is_dataclass(kind) and isinstance(value, dict):
-        kinds = get_type_hints(kind)
-        value = EARLIER_NAMES.get(kind, dict)(value)
-        unknown = [key for key in value if key not in kinds]
-        if unknown:
-            raise ValueError(f"unknown setting {name + unknown[0]!r}; known: {', '.join(kinds)}")
-        make: Any = kind
-        return make(**{key: _read(kinds[key], item, f"{name}{key}.") for key, item in value.items()})
-    if get_origin(kind) is Literal and any(value == option and type(value) is type(option) for option in options):
-        return value
-    if type(None) in options:  # X | None
-        return None if value is None else _read(options[0], value, name)
-    if get_origin(kind) is tuple and isinstance(value, list):
-        items = options[:1] * len(value) if options[-1] is Ellipsis else options
-        if len(items) == len(value):
-            return tuple(_read(item, number, name) for item, number in zip(items, value, strict=True))
-    if kind is Path and isinstance(value, str):
-        return Path(value)
-    if kind is float and type(value) in (int, float) and abs(value) <= sys.float_info.max:
-        return float(value)
-    if kind in (int, str, bool) and type(value) is kind:
-        return value
-    wanted = getattr(kind, "__name__", kind) if not options else f"{kind}".replace("typing.", "")
-    raise ValueError(f"{name.rstrip('.') or 'the configuration'} is {value!r:.80}, not {wanted}")
-
-
-EARLIER_NAMES: dict[Any, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    TrainConfig: _without_fast,
-    LearnerConfig: _in_blocks,
-}
+    try:
+        return TypeAdapter(kind).validate_json(json.dumps(value), strict=True, extra="forbid")
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = ".".join(part for part in first["loc"] if isinstance(part, str)) or "the configuration"
+        if first["type"] == "unexpected_keyword_argument":
+            raise ValueError(f"unknown setting {name!r:.80}") from error
+        raise ValueError(f"{name} is {first['input']!r:.80}; {first['msg'].lower()}") from error

@@ -1,14 +1,12 @@
 """Configuration of a training."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from agents.config.methods import METHODS
-from agents.config.ranges import TEMPERATURE, TRAIN
-from envs.ranges import Range, check_ranges
+from envs.ranges import COUNT, MANY, SEED, Range, check_ranges
 
 Observation = Literal["state", "pointcloud"]
 
@@ -19,13 +17,13 @@ class PotentialConfig:
 
     combine: Literal["product", "sum"] = "product"
     """V_d·Ṽ_g (γ to all remaining steps) or V_d + Ṽ_g (the paper)."""
-    radius: float = 0.08
+    radius: Annotated[float, Range(0, 100, "(]")] = 0.08
     """Largest distance of the puck to a demonstrated goal in Δ(s) [m]."""
-    beta: float = 0.0
+    beta: Annotated[float, Range(0, 1)] = 0.0
     """Least value of a goal in Δ(s)."""
-    terminal: float = 1.0
+    terminal: Annotated[float, Range(-100, 100)] = 1.0
     """Φ on the goal set."""
-    spacing: float = 0.005
+    spacing: Annotated[float, Range(0, 100)] = 0.005
     """Of several demonstrations, goals this close together are taken from one [m]; 0 keeps all."""
 
 
@@ -33,47 +31,47 @@ class PotentialConfig:
 class LearnerConfig:
     """SAC."""
 
-    learning_rate: float = 1e-3
+    learning_rate: Annotated[float, Range(0, 1)] = 1e-3
     """Of Adam, for actor, critics and temperature."""
-    batch_size: int = 256
+    batch_size: Annotated[int, Range(1, 10**6)] = 256
     """Transitions per update."""
-    update_ratio: float = 1.0
+    update_ratio: Annotated[float, Range(1e-3, 1000)] = 1.0
     """Updates per environment step."""
-    n_steps: int = 1
+    n_steps: Annotated[int, Range(1, 1000)] = 1
     """Rewards of a target before the value that it is bootstrapped from; as many as are left in the episode at most."""
-    block: int = 8
+    block: Annotated[int, Range(1, 10**6)] = 8
     """Environment steps that are collected before the updates for them are taken."""
-    tau: float = 0.05
+    tau: Annotated[float, Range(0, 1, "(]")] = 0.05
     """Share by which the target networks follow with each update; fewer updates need a larger one."""
-    actor_tau: float = 0.005
+    actor_tau: Annotated[float, Range(0, 1, "(]")] = 0.005
     """Share by which the weights of the evaluated policy follow the actor's with each update; 1: the actor's own."""
-    buffer_size: int = 1_000_000
+    buffer_size: Annotated[int, COUNT] = 1_000_000
     """Transitions; memory is taken as it fills."""
-    learning_starts: int = 500
+    learning_starts: Annotated[int, Range(0, MANY)] = 500
     """Environment steps before the first update."""
-    gamma: float = 0.99
+    gamma: Annotated[float, Range(0, 1, "(]")] = 0.99
     """Discount per environment step."""
-    annealing_steps: int = 2_000
+    annealing_steps: Annotated[int, Range(0, MANY)] = 2_000
     """Environment steps over which the learner's discount rises from 0 to gamma, for methods with annealing."""
     ent_coef: str = "auto_0.005"
     """Temperature; "auto_X" adapts it from X. Shaped rewards are of order 0.01: a start at 1 drowns them."""
     entropy_in_target: bool = False
     """Entropy bonus in the critic's target (SAC's definition)."""
-    target_bounds: tuple[float, float] | None = None
+    target_bounds: Annotated[tuple[float, float] | None, Range(-1e6, 1e6)] = None
     """Range of the critic's targets, which are of the scaled reward; default: the range of reachable values, which
     follows from the form of Φ (no limits with an entropy bonus in the target)."""
-    reward_scale: float = 1.0
+    reward_scale: Annotated[float, Range(-1e6, 1e6)] = 1.0
     """Factor on the reward that is learnt from, shaping included."""
-    demonstration_share: float = 0.1
+    demonstration_share: Annotated[float, Range(0, 1, "()")] = 0.1
     """Share of demonstrated transitions in each batch, for methods with the buffer."""
-    guided_share: float = 0.5
+    guided_share: Annotated[float, Range(0, 1)] = 0.5
     """Share of training steps, drawn at each, in which the prior's goal policy acts, for methods with the potential."""
-    guide_decay: tuple[int, int] = (4_000, 8_000)
+    guide_decay: Annotated[tuple[int, int], Range(0, MANY)] = (4_000, 8_000)
     """Environment steps between which that share falls linearly to 0; what the guide does for the agent, the agent
     does not learn from its own mistakes."""
-    guide_noise: float = 0.2
+    guide_noise: Annotated[float, Range(0, 100)] = 0.2
     """Standard deviation of noise on guided actions."""
-    net_arch: tuple[int, ...] = (128, 128)
+    net_arch: Annotated[tuple[int, ...], Range(1, 8192)] = (128, 128)
     """Hidden layers of actor and critics."""
     precision: str = "float32"
     """Of the products between hidden layers: float32, bfloat16, or auto, bfloat16 where the device multiplies in it
@@ -86,11 +84,11 @@ class LearnerConfig:
 class EvaluationConfig:
     """Evaluation during training."""
 
-    every: int = 2000
+    every: Annotated[int, COUNT] = 2000
     """Environment steps between evaluations."""
-    episodes: int = 50
+    episodes: Annotated[int, Range(1, 10**6)] = 50
     """Episodes of each."""
-    final_episodes: int = 100
+    final_episodes: Annotated[int, Range(1, 10**6)] = 100
     """Fresh episodes after training, for the result."""
 
 
@@ -115,11 +113,11 @@ class TrainConfig:
     """HDF5 file; default: the shipped one for the number of grids."""
     filter_key: str | None = None
     """Take the demonstrations that this mask of the file lists, e.g. train; default: all."""
-    seed: int = 0
+    seed: Annotated[int, SEED] = 0
     """Of weights, exploration and starts."""
-    steps: int = 20_000
+    steps: Annotated[int, COUNT] = 20_000
     """Environment steps."""
-    num_envs: int = 1
+    num_envs: Annotated[int, Range(1, 1024)] = 1
     """Environments that are stepped one after another; every step of one counts. Seeds are --seed, --seed + 1, …"""
     out: Path | None = None
     """Run directory; default: runs/TASK-GRIDS-OBS-METHOD[-PRESET]-seedN."""
@@ -129,13 +127,13 @@ class TrainConfig:
     """Starting values of all settings; single ones may still be changed."""
     device: str = "auto"
     """cpu, cuda or auto: CUDA where there is one."""
-    threads: int = 1
+    threads: Annotated[int, Range(1, 1024)] = 1
     """CPU threads of PyTorch."""
     parallel: Literal["auto", "on", "off"] = "auto"
     """Collect and evaluate in processes of their own while learning, with the same result; auto: with two cores."""
-    stop_at_success: float | None = None
+    stop_at_success: Annotated[float | None, Range(0, 1)] = None
     """End the training at the first evaluation with at least this success rate."""
-    checkpoint_every: int = 5_000
+    checkpoint_every: Annotated[int, COUNT] = 5_000
     """Environment steps between checkpoints."""
     learner: LearnerConfig = field(default_factory=LearnerConfig)
     potential: PotentialConfig = field(default_factory=PotentialConfig)
@@ -188,6 +186,7 @@ def run_name(config: TrainConfig) -> str:
     return f"{config.task}-{config.grids}-{config.obs}-{config.method}{preset}-seed{config.seed}"
 
 
+TEMPERATURE = (1e-30, 1e6)  # of an adapted one at its start; a fixed one may be 0
 ENT_COEF = re.compile(r"auto|(auto_)?(\d+\.?\d*|\.\d+)(e-?\d+)?")
 
 
@@ -199,7 +198,7 @@ def check(config: TrainConfig) -> None:
     """
     if config.method not in METHODS:
         raise ValueError(f"--method: unknown method {config.method!r}; known methods: {', '.join(METHODS)}")
-    check_settings(config, TRAIN)
+    check_settings(config)
     if len(config.learner.net_arch) > 16:
         raise ValueError(f"--learner.net-arch has {len(config.learner.net_arch)} layers; it may have 16")
     check_pairs(config.learner)
@@ -229,13 +228,13 @@ def check_pairs(learner: LearnerConfig) -> None:
         raise ValueError(f"--learner.guide-decay is {first} and {last}; give the earlier step first")
 
 
-def check_settings(config: Any, ranges: Mapping[str, Range]) -> None:
+def check_settings(config: Any) -> None:
     """Check the numbers of a training or a pre-training, its temperature included.
 
     Raises:
         ValueError: One is out of range; names the flag.
     """
-    check_ranges(config, ranges)
+    check_ranges(config)
     check_temperature(config.learner.ent_coef)
 
 

@@ -3,10 +3,12 @@
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Annotated
 
 from agents.config.file import read_config_file
 from agents.config.train import Observation, check_temperature
 from agents.tasks import get_task
+from envs.ranges import COUNT, MANY, SEED, Range
 
 CONFIG = "config.json"
 
@@ -15,29 +17,29 @@ CONFIG = "config.json"
 class GoalLearnerConfig:
     """SAC with hindsight goals; the values that made Ṽ_g count steps."""
 
-    learning_rate: float = 3e-4
+    learning_rate: Annotated[float, Range(0, 1)] = 3e-4
     """Of Adam, for actor, critics and temperature."""
-    batch_size: int = 256
+    batch_size: Annotated[int, Range(1, 10**6)] = 256
     """Transitions per update."""
-    gradient_steps: int = 1
+    gradient_steps: Annotated[int, Range(1, 1000)] = 1
     """Updates per environment step."""
-    learning_starts: int = 1000
+    learning_starts: Annotated[int, Range(0, MANY)] = 1000
     """Environment steps before the first update."""
-    gamma: float = 0.99
+    gamma: Annotated[float, Range(0, 1, "(]")] = 0.99
     """Discount per environment step."""
     ent_coef: str = "auto_0.02"
     """Temperature; "auto_X" adapts it from X."""
-    relabelled: float = 0.8
+    relabelled: Annotated[float, Range(0, 1)] = 0.8
     """Share of hindsight goals."""
-    nearby: float | None = None
+    nearby: Annotated[float | None, Range(0, 1)] = None
     """Share of these that lie around the puck, not in its future; default: 0 for states, 1 for clouds."""
-    nearby_steps: int = 20_000
+    nearby_steps: Annotated[int, Range(0, MANY)] = 20_000
     """Environment steps over which that share rises from 0."""
-    goal_speed: float = 0.05
+    goal_speed: Annotated[float, Range(0, 100)] = 0.05
     """Largest goal velocity per axis, of the task's and of hindsight goals [m/s]; clouds show none: 0."""
-    success_speed: float = 0.1
+    success_speed: Annotated[float, Range(0, 100, "(]")] = 0.1
     """Largest speed relative to the goal that counts as reached [m/s]."""
-    value_steps: int = 5000
+    value_steps: Annotated[int, COUNT] = 5000
     """Regression steps of the value head on the critics, after learning."""
 
 
@@ -51,19 +53,19 @@ class PretrainConfig:
     """Registered task whose prior is learned, in the environment that the task names for it."""
     encoder: str | None = None
     """Registered encoder; default: "state" for states, "pointnet" for clouds."""
-    steps: int = 50_000
+    steps: Annotated[int, COUNT] = 50_000
     """Environment steps."""
     out: Path | None = None
     """Estimator file; default: estimators/push-plane-OBS.pt. Checkpoints lie beside it, in FILE.partial, meanwhile."""
     resume: Path | None = None
     """Directory FILE.partial of the checkpoints to continue from; of its configuration only --steps may change."""
-    seed: int = 0
+    seed: Annotated[int, SEED] = 0
     """Of weights, exploration and starts."""
     device: str = "auto"
     """cpu, cuda or auto: CUDA where there is one."""
-    episodes: int = 200
+    episodes: Annotated[int, Range(1, 10**6)] = 200
     """Fresh episodes of the final report."""
-    evaluate_every: int = 5_000
+    evaluate_every: Annotated[int, COUNT] = 5_000
     """Environment steps between progress reports, with a checkpoint each."""
     learner: GoalLearnerConfig = field(default_factory=GoalLearnerConfig)
 

@@ -1,26 +1,23 @@
 """Rewards that are formed when transitions are sampled: functions of the rows of a replay buffer."""
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from shaping.reward import shaped_reward
 
-if TYPE_CHECKING:
-    from agents.replay.shaped import ShapedReplayBuffer
-
 
 class Rows:
     """Sampled rows of a `ShapedReplayBuffer`, read where a reward asks for them.
 
     Args:
-        buffer: Holds the rows.
+        buffer: A `ShapedReplayBuffer`.
         rows: Their places in the ring, integers (B,).
         envs: Their environments, integers (B,).
     """
 
-    def __init__(self, buffer: "ShapedReplayBuffer", rows: np.ndarray, envs: np.ndarray) -> None:
+    def __init__(self, buffer: Any, rows: np.ndarray, envs: np.ndarray) -> None:
         self.buffer, self.rows, self.envs = buffer, rows, envs
 
     @property

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+from envs.ranges import SEED, Range
 
 
 @dataclass(frozen=True)
@@ -28,9 +30,9 @@ class VisualizeConfig:
     """Cameras whose clouds are fused, e.g. overhead oblique."""
     combine: Literal["product", "sum"] = "product"
     """V_d·Ṽ_g (γ to all remaining steps) or V_d + Ṽ_g (the paper)."""
-    radius: float = 0.08
+    radius: Annotated[float, Range(0, 100, "(]")] = 0.08
     """Largest distance of the puck to a demonstrated goal in Δ(s) [m]."""
-    seed: int = 1
+    seed: Annotated[int, SEED] = 1
     """Seed of the start that is shown."""
     window: bool = False
     """Show the clouds in Open3D's window at the end; needs a display."""

@@ -17,7 +17,7 @@ from envs.geometry import GRIDS, RIM, SLOT
 from envs.goal_env import PushEnv
 from envs.make import SUCCESS_SPEEDS
 from envs.playback import get_simulator_state
-from envs.ranges import SEED, check_ranges
+from envs.ranges import check_ranges
 from perception.picture import write_picture
 from perception.rendering import RENDERERS
 from perception.visualize.clouds import check_display, show_clouds, write_cloud
@@ -46,7 +46,7 @@ def visualize(config: VisualizeConfig) -> list[Path]:
     torch.set_num_threads(1)  # small batches: more threads only disturb each other
     if config.window:
         check_display()
-    check_ranges(config, {"seed": SEED, "radius": (0, 100, "(]")})
+    check_ranges(config)
     if config.renderer not in RENDERERS:
         raise ValueError(f"--renderer: unknown renderer {config.renderer!r}; known: {', '.join(RENDERERS)}")
     trajectory, potentials = load_potentials(config)
