@@ -14,7 +14,7 @@ from agents.config.file import Settings
 from agents.launch.local import run_missing
 from agents.report.curves import draw_curves
 from agents.report.table import Group, read_curve, results_table
-from envs.errors import one_line_errors
+from envs.command import one_line_errors
 from envs.files import check_replaceable, write_text
 from envs.ranges import COUNT, Range, check_ranges
 

@@ -14,7 +14,7 @@ from agents import runs
 from agents.config import TrainConfig
 from agents.evaluation.episodes import evaluate
 from agents.tasks import make_env
-from envs.errors import one_line_errors
+from envs.command import one_line_errors
 from envs.ranges import SEED, Range, check_ranges
 from perception.video import SUFFIXES, open_video
 

@@ -31,7 +31,7 @@ from agents.runs.fault_report import reporting
 from agents.runs.lock import locked
 from agents.sac import SAC
 from agents.sac.device import resolve_device
-from envs.errors import one_line_errors
+from envs.command import one_line_errors
 from envs.files import write_text
 from shaping.value import ValueEstimator
 

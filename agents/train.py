@@ -29,7 +29,7 @@ from agents.runs.log import RunLogger
 from agents.runs.resume import advice, prepare, refuse_existing, resume
 from agents.sac import SAC
 from agents.tasks import make_env
-from envs.errors import one_line_errors
+from envs.command import one_line_errors
 from envs.files import write_text
 from shaping.tensors import write_tensors
 

@@ -9,7 +9,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import gymnasium as gym
 
-from envs.registration import register_with_robosuite
+from envs.push.registration import register_with_robosuite
 
 # MuJoCo reads this when it is imported, and would otherwise ask for a display.
 if sys.platform == "linux":
@@ -18,6 +18,6 @@ if sys.platform == "linux":
 # robosuite tells of optional packages on every import; a command that fails should end in one line.
 logging.getLogger("robosuite_logs").addFilter(lambda record: record.levelno >= logging.ERROR)
 
-gym.register("PushSlot-v0", entry_point="envs.make:make_push", kwargs={"task": "push-slot"})
-gym.register("PushPlane-v0", entry_point="envs.make:make_push", kwargs={"task": "push-plane"})
+gym.register("PushSlot-v0", entry_point="envs.push.make:make_push", kwargs={"task": "push-slot"})
+gym.register("PushPlane-v0", entry_point="envs.push.make:make_push", kwargs={"task": "push-plane"})
 register_with_robosuite()

@@ -9,12 +9,12 @@ import numpy as np
 import tyro
 from gymnasium.utils import seeding
 
+from envs.command import one_line_errors
 from envs.demonstrations import Trajectory, save_demonstrations
-from envs.errors import one_line_errors
-from envs.expert import Expert
 from envs.files import check_replaceable
-from envs.geometry import GRIDS
-from envs.make import SUCCESS_SPEEDS, make_push
+from envs.push.expert import Expert
+from envs.push.geometry import GRIDS
+from envs.push.make import SUCCESS_SPEEDS, make_push
 from envs.ranges import SEED, Range, check_range
 
 TASKS = ("push-slot", "push-plane")
@@ -25,7 +25,7 @@ def demonstrate(env: gym.Env, grid: int | None = None, seed: int = 0, clouds: bo
     """Let the expert play one episode.
 
     Args:
-        env: A `envs.goal_env.PushEnv`, or one wrapped in the point-cloud observation.
+        env: A `envs.push.env.PushEnv`, or one wrapped in the point-cloud observation.
         grid: Index of the reset grid; drawn if not given.
         seed: Seed of the reset.
         clouds: The observations of `env` are clouds, to be recorded beside the state.
@@ -33,7 +33,7 @@ def demonstrate(env: gym.Env, grid: int | None = None, seed: int = 0, clouds: bo
     Returns:
         The demonstration, with actions and simulator states; None if the episode was not a success.
     """
-    from envs.playback import describe_model, get_simulator_state  # here, for it imports the simulator
+    from envs.push.playback import describe_model, get_simulator_state  # here, for it imports the simulator
 
     base: Any = env.unwrapped
     # What reset(seed=seed, options={"grid": grid}) draws. The tip that is reached differs by the tolerance of the
@@ -107,7 +107,7 @@ def record(
     if out.exists() and not overwrite:
         raise FileExistsError(f"{out}: exists already; choose another name or --overwrite")
     check_replaceable(out)
-    from envs.playback import describe_environment  # here, for it imports the simulator
+    from envs.push.playback import describe_environment  # here, for it imports the simulator
 
     clouds = "pointcloud" in obs
     # Demonstrations end slow enough for every observation's threshold.

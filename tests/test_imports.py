@@ -72,7 +72,7 @@ def test_nobody_imports_a_composition_root():
 
 
 def test_imports_inside_functions_are_seen():
-    source = "def f():\n    from torch.nn import Module\n    import envs.push as p\n    from . import torch"
+    source = "def f():\n    from torch.nn import Module\n    import envs.push.tasks as p\n    from . import torch"
     assert list(imported_modules(source)) == [(2, "torch"), (3, "envs")]
 
 

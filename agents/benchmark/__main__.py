@@ -13,7 +13,7 @@ from typing import Any
 import tyro
 
 from agents.config.train import PAPER
-from envs.errors import one_line_errors
+from envs.command import one_line_errors
 from envs.ranges import Range, check_range
 
 

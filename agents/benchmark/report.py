@@ -9,7 +9,7 @@ from rich.table import Table
 from agents.benchmark.machine import machine, remark
 from agents.benchmark.stages import DEMONSTRATIONS, IMAGE_SIZE, Settings, Stage
 from agents.benchmark.stock import IMAGE_SIZE as STOCK_IMAGE_SIZE
-from envs.goal_env import HORIZONS
+from envs.push.env import HORIZONS
 
 Times = dict[str, dict[str, float]]  # stage, then "project" or "stock", seconds of a call
 

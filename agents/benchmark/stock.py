@@ -16,8 +16,8 @@ from stable_baselines3 import SAC
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import Tensor, nn
 
-import envs.push  # noqa: F401 (registers the tasks with robosuite)
-from envs.placement import TIP_SITE
+import envs.push.tasks  # noqa: F401 (registers the tasks with robosuite)
+from envs.push.placement import TIP_SITE
 from perception.point_cloud import open3d
 
 CAMERA = "overhead"

@@ -16,7 +16,7 @@
 Unlike robomimic's, observations include the last one, which lies in the goal set. `states` and `model_file` are what
 robosuite's and robomimic's playback read, after ``import envs``.
 
-**Playback** by `states` (`envs.playback.play_states`) is exact on any machine. Playback by actions is not: the
+**Playback** by `states` (`envs.push.playback.play_states`) is exact on any machine. Playback by actions is not: the
 controller solves linear systems, BLAS has other kernels for other processors, which round otherwise, and contacts
 amplify that to centimetres. The same actions from the same state give the same episode where processor type
 (``OPENBLAS_CORETYPE``), BLAS, its number of threads, and the versions of MuJoCo and numba are the same, in the control

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from envs.geometry import SLOT
-from envs.success import lies_on_table
+from envs.push.geometry import SLOT
+from envs.push.success import lies_on_table
 
 # Reward of puck and goal, position and velocity each, (..., 4) and (..., 4) → (...): `PushEnv.goal_reward`.
 GoalReward = Callable[[np.ndarray, np.ndarray], np.ndarray]

@@ -4,7 +4,7 @@ import mujoco
 import numpy as np
 from jaxtyping import Bool, Float32
 
-from envs.graphics import Drawing, GraphicsError
+from envs.opengl import Drawing, GraphicsError
 from perception.cameras import find_id, intrinsics
 from perception.rendering.geoms import split_geoms
 

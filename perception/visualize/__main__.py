@@ -2,7 +2,7 @@
 
 import tyro
 
-from envs.errors import one_line_errors
+from envs.command import one_line_errors
 from perception.visualize.config import VisualizeConfig
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from envs.graphics import GraphicsError
+from envs.opengl import GraphicsError
 from perception.point_cloud import open3d
 
 PATIENCE = 20  # with a display that does not answer [s]

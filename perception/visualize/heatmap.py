@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Rectangle
 
-from envs.geometry import GRID_HALF_SIZE, PUCK_RADIUS, TABLE_SIZE
+from envs.push.geometry import GRID_HALF_SIZE, PUCK_RADIUS, TABLE_SIZE
 from perception.visualize.landscape import STEP, Landscape, Wall
 
 START_COLOR, CHOSEN_COLOR, BLOCKED_COLOR = "#1fb53a", "#ff2fa0", "#c5d6e8"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from envs.geometry import PUCK_RADIUS, TABLE_SIZE
+from envs.push.geometry import PUCK_RADIUS, TABLE_SIZE
 from shaping.potential import Potential
 
 Wall = tuple[Sequence[float], Sequence[float]]  # centre, world frame, and half sizes [m]

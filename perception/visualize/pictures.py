@@ -13,10 +13,10 @@ import torch
 import assets
 from envs.demonstrations import Trajectory, load_demonstrations
 from envs.files import check_replaceable
-from envs.geometry import GRIDS, RIM, SLOT
-from envs.goal_env import PushEnv
-from envs.make import SUCCESS_SPEEDS
-from envs.playback import get_simulator_state
+from envs.push.env import PushEnv
+from envs.push.geometry import GRIDS, RIM, SLOT
+from envs.push.make import SUCCESS_SPEEDS
+from envs.push.playback import get_simulator_state
 from envs.ranges import check_ranges
 from perception.picture import write_picture
 from perception.rendering import RENDERERS

@@ -10,10 +10,10 @@ import numpy as np
 from jaxtyping import Bool, Float, Float32, UInt8
 
 from envs.demonstrations import Trajectory
-from envs.geometry import PUCK_HALF_HEIGHT, TABLE_HEIGHT, WORKSPACE
-from envs.goal_env import PushEnv
-from envs.placement import puck_addresses
-from envs.playback import play_actions, set_simulator_state
+from envs.push.env import PushEnv
+from envs.push.geometry import PUCK_HALF_HEIGHT, TABLE_HEIGHT, WORKSPACE
+from envs.push.placement import puck_addresses
+from envs.push.playback import play_actions, set_simulator_state
 from perception.cameras import Intrinsics, camera_to_world
 from perception.observation import PointCloudObservation
 from perception.point_cloud import back_project, transform
@@ -68,7 +68,7 @@ def project(
 class Posed(gymnasium.Wrapper):
     """Let `reset` put the puck at a whole pose, or everything where it was recorded.
 
-    Options are "puck_pose", position [m] and quaternion (w, x, y, z), and "simulator", see `envs.playback`.
+    Options are "puck_pose", position [m] and quaternion (w, x, y, z), and "simulator", see `envs.push.playback`.
     """
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:

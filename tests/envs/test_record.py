@@ -12,7 +12,7 @@ import pytest
 
 from envs import record as module
 from envs.demonstrations import load_demonstrations
-from envs.make import make_push
+from envs.push.make import make_push
 from envs.record import demonstrate
 
 ROOT = Path(__file__).parents[2]

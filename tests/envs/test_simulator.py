@@ -12,7 +12,7 @@ import pytest
 import robosuite
 
 from envs import simulator
-from envs.goal_env import PushEnv
+from envs.push.env import PushEnv
 
 ROOT = Path(__file__).parents[2]
 # What the loader of shared libraries and Python's import say on a machine without OpenGL, X11 and what links to them.

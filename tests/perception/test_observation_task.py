@@ -9,7 +9,7 @@ import pytest
 from gymnasium.envs.registration import EnvSpec
 
 import envs  # noqa: F401 (registers the tasks)
-from envs.geometry import CAMERAS, GRIDS
+from envs.push.geometry import CAMERAS, GRIDS
 from perception.cameras import camera_to_world
 from perception.observation import PointCloudObservation
 from perception.point_cloud import back_project, transform

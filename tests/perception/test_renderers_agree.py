@@ -6,10 +6,10 @@ import mujoco
 import numpy as np
 import pytest
 
-from envs.geometry import CAMERAS, WORKSPACE
-from envs.goal_env import PushEnv
-from envs.graphics import SLICES
-from envs.placement import puck_addresses
+from envs.opengl import SLICES
+from envs.push.env import PushEnv
+from envs.push.geometry import CAMERAS, WORKSPACE
+from envs.push.placement import puck_addresses
 from perception.cameras import MUJOCO_TO_OPENCV
 from perception.rendering import make_renderer
 from perception.rendering.geoms import drawn_geoms

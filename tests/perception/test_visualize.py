@@ -11,7 +11,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from envs.demonstrations import Trajectory, save_demonstrations
-from envs.geometry import PUCK_RADIUS, RIM, SLOT, TABLE_HEIGHT
+from envs.push.geometry import PUCK_RADIUS, RIM, SLOT, TABLE_HEIGHT
 from envs.record import demonstrate
 from perception.cameras import Intrinsics
 from perception.point_cloud import back_project, open3d, transform

@@ -15,7 +15,7 @@ from agents.evaluation.captions import captioned
 from agents.evaluation.episodes import EVALUATION_SEED, Evaluation, Evaluator, evaluate, wilson_interval
 from agents.tasks import make_env
 from agents.train import FINAL_SEED, train
-from envs.geometry import GRIDS
+from envs.push.geometry import GRIDS
 from shaping.tensors import read_tensors
 
 

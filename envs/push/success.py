@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from envs.geometry import PUCK_HALF_HEIGHT, TABLE_HEIGHT
+from envs.push.geometry import PUCK_HALF_HEIGHT, TABLE_HEIGHT
 
 HEIGHT_TOLERANCE = 0.005  # of the puck's centre; pushing lifts it by less than 3 mm [m]
 UPRIGHT = np.cos(np.deg2rad(10.0))  # least cosine of the puck's tilt; pushing tilts it by less than 6°

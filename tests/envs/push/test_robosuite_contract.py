@@ -11,10 +11,10 @@ from robosuite.utils.transform_utils import quat2mat
 from robosuite.wrappers import DomainRandomizationWrapper, GymWrapper, VisualizationWrapper
 
 import envs  # noqa: F401 (registers the tasks)
-from envs.geometry import SLOT, TABLE_HEIGHT
-from envs.placement import TIP_SITE
+from envs.push.geometry import SLOT, TABLE_HEIGHT
+from envs.push.placement import TIP_SITE
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 TASKS = ("PushSlot", "PushPlane")
 
 
@@ -22,7 +22,7 @@ def make(task="PushSlot", **settings):
     return robosuite.make(task, robots="Panda", **settings)
 
 
-@pytest.mark.parametrize("order", ["envs, robosuite", "robosuite, envs", "envs.push, robosuite"])
+@pytest.mark.parametrize("order", ["envs, robosuite", "robosuite, envs", "envs.push.tasks, robosuite"])
 def test_importing_envs_registers_the_tasks(order):
     """Whatever comes first, and without the simulator before somebody asks for it."""
     script = (

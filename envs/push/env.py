@@ -10,11 +10,11 @@ import gymnasium as gym
 import mujoco
 import numpy as np
 
-from envs.control import LeanController
-from envs.graphics import Picture
-from envs.placement import ON_TABLE, TIP_SITE, checked, puck_addresses, refuse_overlap
-from envs.push import PushPlane, PushSlot, above_zero
-from envs.success import in_goal_set
+from envs.opengl import Picture
+from envs.push.controller import LeanController
+from envs.push.placement import ON_TABLE, TIP_SITE, checked, puck_addresses, refuse_overlap
+from envs.push.success import in_goal_set
+from envs.push.tasks import PushPlane, PushSlot, above_zero
 
 TASKS: dict[str, type[PushPlane]] = {"push-slot": PushSlot, "push-plane": PushPlane}
 HORIZONS = {"push-slot": 150, "push-plane": 50}  # [steps]

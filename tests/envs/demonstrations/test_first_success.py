@@ -7,8 +7,8 @@ import pytest
 
 from assets import path as asset
 from envs.demonstrations import Trajectory, first_success, load_demonstrations, save_demonstrations
-from envs.goal_env import PushEnv
-from envs.make import SUCCESS_SPEEDS
+from envs.push.env import PushEnv
+from envs.push.make import SUCCESS_SPEEDS
 
 SHIPPED = [t for grids in (1, 3) for t in load_demonstrations(asset(f"demonstrations/push-slot-{grids}.hdf5"))]
 CLOUDS = [120, 133, 133, 113]  # steps after which the puck is slower than 0.1 m/s in the goal set

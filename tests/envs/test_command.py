@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from envs.errors import one_line_errors
+from envs.command import one_line_errors
 
 ROOT = Path(__file__).parents[2]
 EVALUATE = "-m agents.evaluate assets/policies/push-slot-1-state --episodes 1"

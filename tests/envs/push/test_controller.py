@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import robosuite
 
-import envs.push  # noqa: F401 (registers the tasks)
-from envs import control
-from envs.control import HOLD_RANGE, target_pose
-from envs.geometry import (
+import envs.push.tasks  # noqa: F401 (registers the tasks)
+from envs.push import controller as control
+from envs.push.controller import HOLD_RANGE, target_pose
+from envs.push.env import PushEnv
+from envs.push.geometry import (
     HOLD_HEIGHT,
     MAX_DISPLACEMENT,
     PUCK_HALF_HEIGHT,
@@ -17,7 +18,6 @@ from envs.geometry import (
     TABLE_SIZE,
     WORKSPACE,
 )
-from envs.goal_env import PushEnv
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import envs  # noqa: F401 (registers the tasks)
-from envs.goal_env import PushEnv
-from envs.push import PushSlot
+from envs.push.env import PushEnv
+from envs.push.tasks import PushSlot
 
 
 @pytest.fixture(scope="module")

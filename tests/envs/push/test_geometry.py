@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from envs.geometry import GRID_HALF_SIZE, GRIDS, PUCK_RADIUS, SLOT, TABLE_SIZE, WORKSPACE
-from envs.placement import Placement
+from envs.push.geometry import GRID_HALF_SIZE, GRIDS, PUCK_RADIUS, SLOT, TABLE_SIZE, WORKSPACE
+from envs.push.placement import Placement
 
 RANGE = 0.08  # demonstrated states attract the puck from here [m]
 BOXES = [(np.array(centre[:2]), np.array(size[:2])) for centre, size in SLOT.walls().values()]

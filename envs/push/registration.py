@@ -14,11 +14,11 @@ ROBOSUITE_TASKS = ("PushPlane", "PushSlot")
 
 
 def _make(name: str, *args: Any, **kwargs: Any) -> Any:
-    return getattr(import_module("envs.push"), name)(*args, **kwargs)
+    return getattr(import_module("envs.push.tasks"), name)(*args, **kwargs)
 
 
 def _add_tasks(registry: ModuleType) -> None:
-    for name in ROBOSUITE_TASKS:  # each class takes its place when `envs.push` is imported
+    for name in ROBOSUITE_TASKS:  # each class takes its place when `envs.push.tasks` is imported
         registry.REGISTERED_ENVS.setdefault(name, partial(_make, name))
 
 

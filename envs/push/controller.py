@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from robosuite.controllers import load_composite_controller_config
 
-from envs.geometry import HOLD_HEIGHT, MAX_DISPLACEMENT, WORKSPACE
+from envs.push.geometry import HOLD_HEIGHT, MAX_DISPLACEMENT, WORKSPACE
 
 HOLD_ROTATION = np.array([np.pi, 0.0, 0.0])  # the pusher points down; rotation vector, world frame [rad]
 HOLD_RANGE = 0.01  # [m]

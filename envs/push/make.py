@@ -5,7 +5,7 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.envs.registration import load_env_creator
 
-ENVIRONMENT = "envs.goal_env:PushEnv"
+ENVIRONMENT = "envs.push.env:PushEnv"
 # Observations other than the state are wrappers of packages to the right, found by name when asked for.
 OBSERVATIONS = {"state": None, "pointcloud": "perception.observation:PointCloudObservation"}
 SUCCESS_SPEEDS = {"state": 0.02, "pointcloud": 0.1}  # of the slot task, by observation (paper, table 2) [m/s]

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from envs.expert import CONTACT, Expert, _boxes, shortest_way
-from envs.geometry import GRIDS, SLOT
-from envs.goal_env import PushEnv
+from envs.push.env import PushEnv
+from envs.push.expert import CONTACT, Expert, _boxes, shortest_way
+from envs.push.geometry import GRIDS, SLOT
 from envs.record import demonstrate
 
 WALLS = _boxes(SLOT)

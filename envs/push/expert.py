@@ -8,7 +8,7 @@ import heapq
 
 import numpy as np
 
-from envs.geometry import GRIDS, PUCK_RADIUS, SLOT, WORKSPACE, SlotGeometry
+from envs.push.geometry import GRIDS, PUCK_RADIUS, SLOT, WORKSPACE, SlotGeometry
 
 ROD_RADIUS = 0.01  # [m]
 CONTACT = PUCK_RADIUS + ROD_RADIUS  # from the puck's centre to the tip that touches it [m]

@@ -15,12 +15,12 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 import envs  # noqa: F401 (registers the tasks)
-from envs.expert import Expert
-from envs.geometry import GRID_HALF_SIZE, GRIDS, SLOT
-from envs.goal_env import PushEnv
+from envs.push.env import PushEnv
+from envs.push.expert import Expert
+from envs.push.geometry import GRID_HALF_SIZE, GRIDS, SLOT
 from shaping import PotentialShaping
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 IDS = ("PushSlot-v0", "PushPlane-v0")
 
 

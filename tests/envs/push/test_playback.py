@@ -15,9 +15,9 @@ import robosuite
 
 from assets import path as asset
 from envs.demonstrations import load_demonstrations, save_demonstrations
-from envs.goal_env import PushEnv
-from envs.placement import puck_addresses
-from envs.playback import (
+from envs.push.env import PushEnv
+from envs.push.placement import puck_addresses
+from envs.push.playback import (
     describe_environment,
     get_simulator_state,
     play_actions,
@@ -26,14 +26,14 @@ from envs.playback import (
 )
 from envs.record import demonstrate
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SHIPPED = {grids: asset("demonstrations", f"push-slot-{grids}.hdf5") for grids in (1, 2, 3)}
 PLAYED = """
 import json, sys
 import numpy as np
 from envs.demonstrations import load_demonstrations
-from envs.goal_env import PushEnv
-from envs.playback import play_actions, play_states
+from envs.push.env import PushEnv
+from envs.push.playback import play_actions, play_states
 env, errors = PushEnv("push-slot", grids=3, success_speed=0.02), {"play_states": 0.0, "play_actions": 0.0}
 for demonstration in load_demonstrations(sys.argv[1], states=True):
     for play in (play_states, play_actions):

@@ -7,11 +7,11 @@ import robosuite
 from robosuite.controllers import load_composite_controller_config
 from robosuite.models.objects import BoxObject
 
-from envs.control import osc_config
-from envs.geometry import GRIDS, SLOT
-from envs.goal_env import TASKS, PushEnv
-from envs.placement import puck_addresses
-from envs.push import PushSlot
+from envs.push.controller import osc_config
+from envs.push.env import TASKS, PushEnv
+from envs.push.geometry import GRIDS, SLOT
+from envs.push.placement import puck_addresses
+from envs.push.tasks import PushSlot
 
 
 def make(**settings):
@@ -75,7 +75,10 @@ def test_robosuites_own_cameras(hard_reset):
         ({"gripper_types": "PandaGripper"}, "gripper_types is 'PandaGripper'; .* built for the Pusher"),
         ({"gripper_types": None}, "gripper_types is None"),
         ({"initialization_noise": "default"}, "initialization_noise is 'default'; the start places the arm, give None"),
-        ({"controller_configs": load_composite_controller_config(controller="BASIC")}, r"envs.control.osc_config\(\)"),
+        (
+            {"controller_configs": load_composite_controller_config(controller="BASIC")},
+            r"envs.push.controller.osc_config\(\)",
+        ),
         ({"grids": 4}, "reset grids 1 to 3"),
         ({"success_speed": -1.0}, "success_speed is -1.0"),
     ],

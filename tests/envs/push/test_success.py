@@ -4,10 +4,10 @@ import mujoco
 import numpy as np
 import pytest
 
-from envs.geometry import PUCK_HALF_HEIGHT, PUCK_RADIUS, SLOT, TABLE_HEIGHT
-from envs.goal_env import PushEnv
-from envs.push import PushSlot
-from envs.success import lies_on_table
+from envs.push.env import PushEnv
+from envs.push.geometry import PUCK_HALF_HEIGHT, PUCK_RADIUS, SLOT, TABLE_HEIGHT
+from envs.push.success import lies_on_table
+from envs.push.tasks import PushSlot
 
 REST = TABLE_HEIGHT + PUCK_HALF_HEIGHT
 

@@ -8,7 +8,7 @@ import robosuite
 from robosuite.wrappers import DataCollectionWrapper
 
 import envs  # noqa: F401 (registers the tasks)
-from envs.goal_env import PushEnv
+from envs.push.env import PushEnv
 
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # by robosuite's `get_xml`
 TASKS = ("PushSlot", "PushPlane")

@@ -13,7 +13,7 @@ from robosuite.models.grippers import register_gripper
 from robosuite.models.grippers.gripper_model import GripperModel
 from robosuite.models.objects import CylinderObject
 
-from envs.geometry import (
+from envs.push.geometry import (
     CAMERAS,
     PUCK_FRICTION,
     PUCK_HALF_HEIGHT,

@@ -16,12 +16,12 @@ from robosuite.models.tasks import ManipulationTask
 from robosuite.utils.observables import Observable, sensor
 from robosuite.utils.transform_utils import convert_quat
 
-from envs.control import Target, check_stable, osc_config
-from envs.geometry import SLOT, TABLE_HEIGHT, TABLE_SIZE, SlotGeometry
-from envs.placement import PUCK_BODY, TIP_SITE, Placement, checked, place, puck_addresses
-from envs.scene import GOAL_SITE, make_arena, make_puck
+from envs.push.controller import Target, check_stable, osc_config
+from envs.push.geometry import SLOT, TABLE_HEIGHT, TABLE_SIZE, SlotGeometry
+from envs.push.placement import PUCK_BODY, TIP_SITE, Placement, checked, place, puck_addresses
+from envs.push.scene import GOAL_SITE, make_arena, make_puck
+from envs.push.success import in_goal_set, lies_on_table
 from envs.simulator import check_versions
-from envs.success import in_goal_set, lies_on_table
 
 GOAL_DECIMALS = 6  # of drawn goals [m, m/s]: MuJoCo writes six digits into the XML from which an episode is played back
 ARENA = "16M"  # memory of MuJoCo for contacts and constraints; 1000 random steps use 0.03 MB
@@ -257,4 +257,6 @@ def _check_controller(config: dict[str, Any]) -> None:
     arm = config.get("body_parts", {}).get("right", {})
     if any(arm.get(key) != value for key, value in wanted.items()):
         settings = ", ".join(f"{key} {value}" for key, value in wanted.items())
-        raise ValueError(f"controller_configs: the pushing tasks need {settings}; start from envs.control.osc_config()")
+        raise ValueError(
+            f"controller_configs: the pushing tasks need {settings}; start from envs.push.controller.osc_config()"
+        )

@@ -9,8 +9,8 @@ import envs.simulator  # noqa: F401 (first: it imports MuJoCo and robosuite, als
 import mujoco
 import numpy as np
 
-from envs.control import HOLD_ROTATION
-from envs.geometry import (
+from envs.push.controller import HOLD_ROTATION
+from envs.push.geometry import (
     GRID_HALF_SIZE,
     GRIDS,
     HOLD_HEIGHT,

@@ -14,7 +14,7 @@ import pytest
 from assets import path as asset
 from envs.demonstrations import Trajectory, load_demonstrations, save_demonstrations, warn_if_longer
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SHIPPED = {grids: asset("demonstrations", f"push-slot-{grids}.hdf5") for grids in (1, 2, 3)}
 
 

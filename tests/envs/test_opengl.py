@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import envs  # noqa: F401 (registers the tasks)
-from envs.graphics import Picture, Surface
+from envs.opengl import Picture, Surface
 
 ROOT = Path(__file__).parents[2]
 

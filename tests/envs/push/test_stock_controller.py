@@ -10,8 +10,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from envs import control
-from envs.goal_env import PushEnv
+from envs.push import controller as control
+from envs.push.env import PushEnv
 
 STARTS, STEPS = 20, 100
 APART = 1e-3  # [m]
