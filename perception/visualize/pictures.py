@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import TypeGuard
 
 import envs.simulator  # noqa: F401 (first: it imports MuJoCo, also where it cannot draw)
 
@@ -10,7 +11,7 @@ import envs.simulator  # noqa: F401 (first: it imports MuJoCo, also where it can
 import numpy as np
 import torch
 
-import assets
+from agents.tasks import get_task
 from envs.demonstrations import Trajectory, load_demonstrations
 from envs.files import check_replaceable
 from envs.push.env import PushEnv
@@ -108,10 +109,11 @@ def load_potentials(config: VisualizeConfig) -> tuple[Trajectory | None, dict[st
         ValueError: A file is not what it should be, or the demonstrations lack the named estimator's observation.
     """
     named = config.estimator is not None
-    shipped = [f"estimators/push-plane-{observation}.pt" for observation in ("pointcloud", "state")]
-    estimators = [config.estimator] if config.estimator is not None else [p for p in map(_shipped, shipped) if p]
-    path = config.demonstrations or _shipped(f"demonstrations/push-slot-{config.grids}.hdf5")
-    if path is None:
+    task = get_task("push-slot")
+    shipped = [task.view(obs).estimator for obs in ("pointcloud", "state")]
+    estimators = [config.estimator] if config.estimator is not None else [file for file in shipped if _is_there(file)]
+    path = config.demonstrations or task.demonstrations[config.grids]
+    if config.demonstrations is None and not path.exists():
         if named:
             raise FileNotFoundError("a potential needs demonstrations too; record some and give --demonstrations")
         print("no demonstrations: neither film nor potential; give --demonstrations")
@@ -180,8 +182,5 @@ def frames(scene: Scene, trajectory: Trajectory, potentials: dict[str, Potential
         print(f"played back by its actions it strays up to {strayed:.1f} mm, depending on processor, BLAS and MuJoCo")
 
 
-def _shipped(name: str) -> Path | None:
-    try:
-        return assets.path(name)
-    except FileNotFoundError:
-        return None
+def _is_there(file: Path | None) -> TypeGuard[Path]:
+    return file is not None and file.exists()

@@ -14,32 +14,12 @@ import pytest
 
 from agents import runs, train
 from agents.config.command import command
-from agents.config.train import EvaluationConfig
 from agents.runs.callbacks import Progress
 from agents.runs.checkpoint import list_checkpoints
 from agents.tasks import make_env
 from shaping.tensors import read_tensors
 from tests.faults.commands import CONTEXT
 from tests.faults.equality import assert_equal, assert_same_end
-
-
-@pytest.fixture(scope="module")
-def build(configured):
-    """Configure 90 steps in blocks of 5, with a checkpoint at 30 and an evaluation at 45."""
-
-    def build(out, parallel="on", **changes):
-        config = configured(out, steps=90, checkpoint_every=30, evaluation=EvaluationConfig(45, 1, 1))
-        learner = dataclasses.replace(config.learner, learning_starts=20, batch_size=16)
-        return dataclasses.replace(config, parallel=parallel, **{"learner": learner} | changes)
-
-    return build
-
-
-@pytest.fixture(scope="module")
-def whole(build, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("whole")
-    train.train(build(folder / "run", "off"))
-    return folder / "run"
 
 
 def words(config):
@@ -86,7 +66,7 @@ def kill_evaluator(progress):
     [
         (kill_collector, "collecting", "SIGKILL", (45, 50)),
         (terminate_collector, "collecting", "SIGTERM", (45, 50)),
-        (kill_evaluator, "evaluating", "SIGKILL", range(45, 95, 5)),
+        (kill_evaluator, "evaluating", "SIGKILL", range(40, 95, 5)),
     ],
 )
 def test_a_process_that_is_killed(act, process, name, steps, build, whole, tmp_path, capsys):
@@ -149,7 +129,7 @@ def break_env(monkeypatch, error, role):
 
 
 @pytest.mark.parametrize("parallel", ["on", "off"])
-@pytest.mark.parametrize("role, step", [(1, 40), (2, 45)], ids=["training", "evaluation"])
+@pytest.mark.parametrize("role, step", [(1, 40), (2, 40)], ids=["training", "evaluation"])
 def test_an_error_in_an_environment_that_a_user_can_mend(parallel, role, step, build, whole, tmp_path, capsys):
     config = build(tmp_path / "run", parallel)
     with pytest.MonkeyPatch.context() as patched:
