@@ -3,7 +3,9 @@
 import ast
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,18 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("envs", "perception", "shaping", "agents")
 # Command lines that compose what lies to their right as well; a folder is one with all its modules.
 COMPOSITION_ROOTS = ("envs.record", "perception.visualize")
+# Rooms of `agents`, those that import nothing else of it first; each imports only from the levels before its own.
+LEVELS = (
+    ("config", "finite", "progress", "tasks"),
+    ("replay",),
+    ("collecting",),
+    ("sac", "evaluation"),
+    ("methods",),
+    ("prior", "runs"),
+    ("launch", "report"),
+    ("train", "evaluate", "pretrain", "compare"),
+    ("benchmark",),
+)
 SIMULATOR = {"mujoco", "robosuite"}
 FORBIDDEN = {
     "envs": {"torch", "torch_geometric", "stable_baselines3", "open3d", "perception", "shaping", "agents"},
@@ -69,6 +83,42 @@ def test_nobody_imports_a_composition_root():
         if composition_root(name) not in (None, composition_root(module_name(file)))
     ]
     assert not wrong, f"composition roots are run, not imported: {wrong}"
+
+
+def all_modules() -> dict[str, Path]:
+    files = [file for package in PACKAGES for file in sorted((ROOT / package).rglob("*.py"))]
+    return {module_name(file).removesuffix(".__init__"): file for file in files}
+
+
+def imports_of(name: str, modules: dict[str, Path]) -> set[str]:
+    """The project's modules that a module imports."""
+    found = {
+        full if full in modules else full.rpartition(".")[0] for _, full in imported_names(modules[name].read_text())
+    }
+    return (found & set(modules)) - {name}
+
+
+def test_agents_imports_only_from_levels_before_its_own():
+    level = {room: index for index, rooms in enumerate(LEVELS) for room in rooms}
+    modules, wrong = all_modules(), []
+    rooms = {name.split(".")[1] for name in modules if name.startswith("agents.")}
+    assert rooms == set(level), "a room that is new has a level"
+    for name in modules:
+        if name.startswith("agents."):
+            others = [other.split(".")[1] for other in imports_of(name, modules) if other.startswith("agents.")]
+            own = name.split(".")[1]
+            wrong += [f"{name} imports {room}" for room in others if room != own and level[room] >= level[own]]
+    assert not wrong
+
+
+def test_no_circle():
+    modules = all_modules()
+    TopologicalSorter({name: imports_of(name, modules) for name in modules}).prepare()  # raises CycleError
+
+
+def test_no_folder_is_crowded():
+    count = Counter(file.parent for file in all_modules().values())
+    assert max(count.values()) <= 12, count.most_common(1)
 
 
 def test_imports_inside_functions_are_seen():
