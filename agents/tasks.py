@@ -26,19 +26,16 @@ class View:
     """One kind of observation of a task.
 
     Attributes:
-        goals: What a goal is in such an observation; it has the observation's shape.
+        space: Space of the observations.
         encoder: Name of the encoder that is used by default.
+        goals: Goal set of the observations, for a prior and a potential; None without one.
         estimator: Shipped Ṽ_g; None without one.
     """
 
-    goals: GoalSet
+    space: spaces.Box
     encoder: str
+    goals: GoalSet | None = None
     estimator: Path | None = None
-
-    @property
-    def space(self) -> spaces.Box:
-        """Space of the observations."""
-        return spaces.Box(-np.inf, np.inf, self.goals.observation_shape, np.float32)
 
 
 @dataclass(frozen=True)
@@ -47,17 +44,18 @@ class Task:
 
     Attributes:
         make: Makes the environment: `make(obs=…, grids=…, render_mode=…)`.
-        make_play: Makes the environment in which the prior is learned: `make_play(obs=…, success_speed=…,
-            goal_speed=…)`, with `achieved_goal` and `desired_goal` in `info` and `goal_reward` on the environment.
         views: Kinds of observation, by name.
+        make_play: Makes the environment in which the prior is learned: `make_play(obs=…, success_speed=…,
+            goal_speed=…)`, with `achieved_goal` and `desired_goal` in `info` and `goal_reward` on the environment. None
+            without one.
         demonstrations: Shipped demonstrations, by number of grids.
         action_space: Of the environment.
         prior: Name of the environment in which the prior is learned, for its files.
     """
 
     make: Callable[..., gym.Env]
-    make_play: Callable[..., gym.Env]
     views: Mapping[str, View]
+    make_play: Callable[..., gym.Env] | None = None
     demonstrations: Mapping[int, Path] = field(default_factory=dict)
     action_space: spaces.Box = field(default_factory=lambda: spaces.Box(-1.0, 1.0, (2,), np.float32))
     prior: str = "play"
@@ -110,20 +108,22 @@ def make_env(config: Any, render_mode: str | None = None) -> gym.Env:
 
 
 def make_plane(obs: str, **kwargs: Any) -> gym.Env:
-    """Make the obstacle-free plane; clouds are judged by what they show."""
+    """Make the obstacle-free plane; success in a cloud is judged by the visible points."""
     env = gym.make("PushPlane-v0", obs=obs, **kwargs)
     return env if obs == "state" else ObservedGoal(env, CloudGoals())
+
+
+def _push_view(goals: GoalSet, encoder: str) -> View:
+    space = spaces.Box(-np.inf, np.inf, goals.observation_shape, np.float32)
+    return View(space, encoder, goals, assets.path("estimators") / f"push-plane-{goals.name}.pt")
 
 
 register_task(
     "push-slot",
     Task(
         make=partial(gym.make, "PushSlot-v0"),
+        views={"state": _push_view(StateGoals(), "state"), "pointcloud": _push_view(CloudGoals(), "pointnet")},
         make_play=make_plane,
-        views={
-            "state": View(StateGoals(), "state", assets.path("estimators") / "push-plane-state.pt"),
-            "pointcloud": View(CloudGoals(), "pointnet", assets.path("estimators") / "push-plane-pointcloud.pt"),
-        },
         demonstrations={grids: assets.path("demonstrations") / f"push-slot-{grids}.hdf5" for grids in (1, 2, 3)},
         prior="push-plane",
     ),

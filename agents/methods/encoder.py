@@ -38,7 +38,7 @@ def encoder_info(config: Any) -> EncoderInfo:
             f"unknown encoder {name!r}; registered encoders: {', '.join(available_encoders())}; "
             "choose one of them by --encoder, or register it"
         )
-    return EncoderInfo(name, *_built(cast(Any, find_encoder(name)), view.goals.observation_shape))
+    return EncoderInfo(name, *_built(cast(Any, find_encoder(name)), view.space.shape))
 
 
 @lru_cache

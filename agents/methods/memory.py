@@ -53,7 +53,7 @@ def buffer_bytes(config: TrainConfig) -> int:
 
 def _row_bytes(config: Any, features_dim: int = 0) -> int:
     task = get_task(config.task)
-    return transition_bytes(task.view(config.obs).goals.observation_shape, task.action_space.shape[0], features_dim)
+    return transition_bytes(task.view(config.obs).space.shape, task.action_space.shape[0], features_dim)
 
 
 def network_bytes(config: TrainConfig) -> int:

@@ -43,7 +43,8 @@ def make_agent(config: TrainConfig, *environments: gym.Env) -> SAC:
     estimator = load_estimator(config) if method.potential or pretrained else None
     trajectories = load_trajectories(config, env) if method.potential or method.buffer else []
     refuse_failed(trajectories, config, env)
-    warn_if_longer(trajectories, env.get_wrapper_attr("horizon"))
+    if trajectories:
+        warn_if_longer(trajectories, env.get_wrapper_attr("horizon"))
     shown = [t.observations[config.obs] for t in trajectories]
     potential = make_potential(config, estimator, shown) if method.potential and estimator else None
     shaping = {

@@ -16,8 +16,10 @@ HIDDEN = (256, 256)  # layers of goal policy, critics and value
 
 def make_play(config: PretrainConfig) -> gym.Env:
     """Make the environment in which the prior is learned, with the prior's goals."""
-    task, reached = get_task(config.task), config.learner.success_speed
-    return task.make_play(obs=config.obs, success_speed=reached, goal_speed=config.goal_speed)
+    make, reached = get_task(config.task).make_play, config.learner.success_speed
+    if make is None:
+        raise ValueError(f"task {config.task!r} has no environment in which a prior is learned; give it make_play=")
+    return make(obs=config.obs, success_speed=reached, goal_speed=config.goal_speed)
 
 
 def make_goal_learner(config: PretrainConfig, env: gym.Env) -> SAC:

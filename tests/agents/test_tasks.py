@@ -76,7 +76,7 @@ def test_an_observation_that_a_task_does_not_have_is_named():
 
 def test_a_task_without_files_asks_for_them(tmp_path, capsys):
     slot = get_task("push-slot")
-    bare = Task(slot.make, slot.make_play, {"state": dataclasses.replace(slot.view("state"), estimator=None)})
+    bare = Task(slot.make, {"state": dataclasses.replace(slot.view("state"), estimator=None)})
     register_task("bare", bare)
     try:
         for words, flag in (
