@@ -93,7 +93,7 @@ def get_task(name: str) -> Task:
         ValueError: There is none; lists those that there are.
     """
     if name not in _TASKS:
-        raise ValueError(f"--task: unknown task {name!r}; registered tasks: {', '.join(_TASKS)}")
+        raise ValueError(f"--task: unknown task {name!r}; registered tasks: {', '.join(available_tasks())}")
     return _TASKS[name]
 
 

@@ -126,8 +126,13 @@ def _read(kind: Any, value: Any) -> Any:
     try:
         return TypeAdapter(kind).validate_json(json.dumps(value), strict=True, extra="forbid")
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        name = ".".join(part for part in first["loc"] if isinstance(part, str)) or "the configuration"
-        if first["type"] == "unexpected_keyword_argument":
-            raise ValueError(f"unknown setting {name!r:.80}") from error
-        raise ValueError(f"{name} is {first['input']!r:.80}; {first['msg'].lower()}") from error
+        raise ValueError(describe(error)) from error
+
+
+def describe(error: ValidationError) -> str:
+    """Describe the first problem that pydantic found, in a line."""
+    first = error.errors(include_url=False)[0]
+    name = ".".join(part for part in first["loc"] if isinstance(part, str)) or "the content"
+    if first["type"] == "unexpected_keyword_argument":
+        return f"unknown setting {name!r:.80}"
+    return f"{name} is {first['input']!r:.80}; {first['msg'].lower()}"

@@ -91,16 +91,7 @@ def available_memory() -> int:
 
 
 def release_memory() -> None:
-    """Give back what building environments leaves behind.
-
-    MuJoCo's cache of meshes; its description of the model compiled last, which a small one replaces and only
-    `mj_saveLastXML` reads; and memory that is free but still the process's (glibc).
-    """
-    import mujoco  # here, for `envs` says what is missing where it does not import
-
-    if hasattr(mujoco, "mj_clearCache"):
-        mujoco.mj_clearCache(mujoco.mj_getCache())
-    mujoco.MjModel.from_xml_string("<mujoco/>")
+    """Return to the system what is free after the environments are built but still held by the allocator (glibc)."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError, AttributeError):  # another C library than glibc
             ctypes.CDLL("libc.so.6").malloc_trim(0)

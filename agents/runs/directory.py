@@ -5,17 +5,23 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+from typing_extensions import TypedDict
+
 from agents.config import TrainConfig
-from agents.config.file import read_config_file
+from agents.config.file import describe, read_config_file
 from envs.files import read_regular, write_text
 
 CONFIG, RESULT, POLICY, BEST, CHECKPOINTS = "config.json", "result.json", "policy.pt", "best.pt", "checkpoints"
-RESULT_KINDS: dict[str, Any] = {
-    "success_rate": float,
-    "mean_steps": (float, type(None)),
-    "environment_steps": int,
-    "seconds": float,
-}
+
+
+class Result(TypedDict):
+    """What is needed of `result.json`."""
+
+    success_rate: float
+    mean_steps: float | None
+    environment_steps: int
+    seconds: float
 
 
 def read_config(directory: Path) -> TrainConfig:
@@ -45,11 +51,10 @@ def read_result(directory: Path) -> dict[str, Any]:
         raise FileNotFoundError(f"{directory} has no {RESULT}: no run has finished there") from None
     try:
         result = json.loads(content)
-        wrong = [name for name, kind in RESULT_KINDS.items() if not isinstance(result[name], kind)]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ValueError(f"{path} is damaged ({error})") from error
-    if wrong:
-        raise ValueError(f"{path} is damaged ({wrong[0]} is {result[wrong[0]]!r:.40})")
+        TypeAdapter(Result).validate_python(result, strict=True)
+    except (ValueError, RecursionError) as error:
+        reason = describe(error) if isinstance(error, ValidationError) else error
+        raise ValueError(f"{path} is damaged ({reason})") from error
     return result
 
 

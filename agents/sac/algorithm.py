@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium import spaces
-from stable_baselines3 import SAC as StockSAC
 from stable_baselines3.common.buffers import NStepReplayBuffer
 from stable_baselines3.common.torch_layers import FlattenExtractor
 from stable_baselines3.common.type_aliases import GymEnv, TrainFreq
@@ -28,7 +27,7 @@ from shaping.discount import linear_annealing
 from shaping.visibility import puck_visible
 
 
-class SAC(GradientStep, StockSAC):
+class SAC(GradientStep):
     """SAC (Haarnoja et al. 2018) with what the paper adds to it, and what makes its value count steps.
 
     `load` is Stable-Baselines3's: it unpickles, so that a file from somebody else can run code. Run directories and

@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 from jaxtyping import Float
+from stable_baselines3 import SAC as StockSAC
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -13,18 +14,9 @@ from agents.sac.policy import Features, SharedEncoderPolicy
 STEP = ("update", "_inputs", "_update_temperature", "_target")  # the methods of autograd's gradient step
 
 
-class GradientStep:
-    """The gradient step of an agent with Stable-Baselines3's attributes of SAC."""
+class GradientStep(StockSAC):
+    """SAC's gradient step with clipped targets, an encoder that may be shared, and stored features."""
 
-    policy: Any
-    actor: Any
-    critic: Any
-    critic_target: Any
-    log_ent_coef: Any
-    ent_coef_optimizer: Any
-    ent_coef_tensor: Any
-    target_entropy: Any
-    use_sde: bool
     target_bounds: tuple[float, float] | None
     entropy_in_target: bool
     discount: Any
