@@ -1,21 +1,22 @@
-"""The world: pushing tasks in robosuite, their Gymnasium adapter, expert and demonstrations."""
+"""Pushing tasks in robosuite, their Gymnasium environment, the expert and the demonstrations."""
 
 import logging
 import os
 import sys
 
-# Read when NumPy and SciPy are loaded. With more threads BLAS rounds otherwise, and contacts make other episodes of it.
+# NumPy and SciPy read this on import. The rounding of BLAS depends on its number of threads, and contacts amplify the
+# difference until episodes are no longer the same.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import gymnasium as gym
 
 from envs.push.registration import register_with_robosuite
 
-# MuJoCo reads this when it is imported, and would otherwise ask for a display.
+# MuJoCo reads this on import; by default it needs a display.
 if sys.platform == "linux":
     os.environ.setdefault("MUJOCO_GL", "egl")
 
-# robosuite tells of optional packages on every import; a command that fails should end in one line.
+# robosuite logs missing optional packages on every import; a command that fails should print one line only.
 logging.getLogger("robosuite_logs").addFilter(lambda record: record.levelno >= logging.ERROR)
 
 gym.register("PushSlot-v0", entry_point="envs.push.make:make_push", kwargs={"task": "push-slot"})

@@ -1,4 +1,4 @@
-"""Bad input ends a command with one clear line."""
+"""Decorator of command-line programs: errors of the user are reported in one line."""
 
 import contextlib
 import functools
@@ -10,11 +10,11 @@ from typing import Any
 
 
 def one_line_errors(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a command end as shells expect.
+    """Make a command print errors in one line and exit with the status that shells expect.
 
-    Errors that a user can mend are one line on standard error and exit status 2, Ctrl-C is status 130, and a reader
-    that has seen enough, as `head` has, status 141 without a word. Characters that a terminal does not know are
-    replaced, and what is written to a closed standard stream is dropped.
+    Errors that the user can correct are printed in one line on standard error with exit status 2. Ctrl-C exits with
+    status 130, and a pipe closed by its reader (such as `head`) with status 141 and no message. Characters that the
+    terminal cannot encode are replaced, and output to a closed standard stream is discarded.
     """
 
     @functools.wraps(command)
@@ -23,7 +23,7 @@ def one_line_errors(command: Callable[..., Any]) -> Callable[..., Any]:
         try:
             result = command(*args, **kwargs)
             sys.stdout.flush()
-        except SystemExit as end:  # --help leaves this way
+        except SystemExit as end:  # raised by --help
             if _silenced_output():
                 raise SystemExit(141) from None
             raise end
@@ -45,7 +45,9 @@ def one_line_errors(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def _prepare_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # in this order each gets its own number, which no other file gets then
+        if (
+            getattr(sys, name) is None
+        ):  # in this order each gets its own descriptor (0, 1, 2), which no other file takes
             setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115  (for the rest of the process)
             os.set_inheritable(getattr(sys, name).fileno(), True)
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -53,12 +55,15 @@ def _prepare_streams() -> None:
 
 
 def _say(line: str) -> None:
-    with contextlib.suppress(OSError):  # the exit status says it too
+    with contextlib.suppress(OSError):  # the exit status reports the error too
         print(line, file=sys.stderr)
 
 
 def _silenced_output() -> bool:
-    """If standard output takes nothing more (full disk, closed pipe), spare the reader what Python says at exit."""
+    """Redirect standard output to the null device if it cannot be written (full disk, closed pipe).
+
+    Python would otherwise print a second error at exit. Returns whether the output was redirected.
+    """
     try:
         sys.stdout.flush()
     except OSError:

@@ -1,6 +1,7 @@
-"""Regular files, and nothing else under a file's name: a named pipe would wait for a writer, a device may never end.
+"""Read and atomically write regular files.
 
-What is written is whole or not there, whenever the process or the machine stops.
+Other kinds of files are refused: opening a named pipe blocks until there is a writer, and a device may never end.
+Writing is atomic: if the process or the machine stops, the file is either complete or unchanged.
 """
 
 import contextlib
@@ -20,16 +21,16 @@ KINDS = {
 
 
 def check_regular(path: str | os.PathLike[str]) -> None:
-    """Check that there is a regular file, without opening it.
+    """Check that `path` is a regular file, without opening it.
 
     Raises:
-        FileNotFoundError: There is nothing, or a link that leads to nothing.
-        ValueError: It is of another kind; names it.
-        OSError: It cannot be looked at.
+        FileNotFoundError: The path does not exist or is a broken link.
+        ValueError: It is not a regular file; the message names its kind.
+        OSError: Its status cannot be read.
     """
     try:
         kind = stat.S_IFMT(Path(path).stat().st_mode)
-    except ValueError as error:  # a name that cannot be
+    except ValueError as error:  # an invalid name
         raise FileNotFoundError(f"{os.fspath(path)!r}: no such file") from error
     if kind != stat.S_IFREG:
         raise ValueError(f"{os.fspath(path)}: {KINDS.get(kind, 'something else')}, not a regular file")
@@ -39,8 +40,8 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
     """Open a regular file for reading.
 
     Raises:
-        FileNotFoundError: There is nothing, or a link that leads to nothing.
-        ValueError: It is of another kind; names it.
+        FileNotFoundError: The path does not exist or is a broken link.
+        ValueError: It is not a regular file; the message names its kind.
         OSError: It cannot be read.
     """
     check_regular(path)
@@ -48,29 +49,29 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
 
 
 def read_regular(path: str | os.PathLike[str]) -> bytes:
-    """Read a regular file; raises what `open_regular` does."""
+    """Read a regular file; raises the same errors as `open_regular`."""
     with open_regular(path) as file:
         return file.read()
 
 
 def check_replaceable(path: str | os.PathLike[str]) -> None:
-    """Check, before there is anything to write, that it takes the place of a regular file or of nothing.
+    """Check, before any work is done, that `path` does not exist or is a regular file that can be replaced.
 
     Raises:
-        ValueError: Something else is there; names it.
-        OSError: It cannot be looked at.
+        ValueError: It is not a regular file; the message names its kind.
+        OSError: Its status cannot be read.
     """
     with contextlib.suppress(FileNotFoundError):
         check_regular(path)
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Put `content` in the place of `path` once it is on the disk; until then `path` stays as it was.
+    """Write `content` to `path` atomically: `path` is unchanged until the content is on the disk.
 
     A symbolic link is replaced, not followed.
 
     Raises:
-        OSError: The file cannot be written; names it.
+        OSError: The file cannot be written; the message names it.
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
@@ -81,21 +82,23 @@ def write_bytes(path: Path, content: bytes) -> None:
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
-        with contextlib.suppress(OSError):  # the error that stopped the writing says more
+        with contextlib.suppress(OSError):  # the error of writing is more informative
             partial.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write text as UTF-8 whatever the locale, whole or not at all; what UTF-8 cannot hold of file names is replaced.
+    """Write text atomically as UTF-8, independent of the locale.
+
+    Characters of file names that UTF-8 cannot encode are replaced.
 
     Raises:
-        OSError: The file cannot be written; names it.
+        OSError: The file cannot be written; the message names it.
     """
     write_bytes(path, text.encode(errors="replace"))
 
 
 def sync(path: Path) -> None:
-    """Wait until a file's content, or a directory's names, are on the disk."""
+    """Wait until the content of a file, or the entries of a directory, are on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -104,7 +107,7 @@ def sync(path: Path) -> None:
 
 
 def discard(directory: Path) -> None:
-    """Remove a directory so that no part of it is ever seen under its name."""
+    """Remove a directory; it is renamed first, so that it is never seen half removed under its name."""
     hidden = directory.with_name(f".{directory.name}.{os.getpid()}.partial")
     shutil.rmtree(hidden, ignore_errors=True)
     directory.replace(hidden)
@@ -112,6 +115,6 @@ def discard(directory: Path) -> None:
 
 
 def remove_partial(directory: Path) -> None:
-    """Remove what writers that were killed left below `directory`; nobody else may be writing there."""
+    """Remove the partial files that killed processes left in `directory`; no other process may be writing there."""
     for path in directory.glob(".*.partial"):
         shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()

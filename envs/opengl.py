@@ -1,8 +1,8 @@
-"""OpenGL without a display: one context a process, and colour images.
+"""Offscreen rendering with OpenGL: one context per process, and colour images.
 
-The context is made current for every image, so that several environments in one process cannot return each other's, and
-everything that draws one model shares one set of uploaded meshes. Afterwards the thread has the context that it had
-before: other libraries, robosuite's cameras and Gymnasium's among them, draw into whatever is current.
+The context is made current before every image, so that several environments in one process do not return each other's
+images. All renderers of one model share one set of uploaded meshes. Afterwards the previous context of the thread is
+restored, because other libraries (such as the cameras of robosuite and Gymnasium) draw into the current one.
 """
 
 import atexit
@@ -24,12 +24,12 @@ LIBRARIES = {
     "glfw": "libglfw.so.3 and a display",
     "cgl": "the OpenGL framework",
 }
-SLICES = 128  # polygons around a cylinder; MuJoCo's 28 lose 1 % of a puck's area
+SLICES = 128  # polygons around a cylinder; with MuJoCo's default of 28 the puck's area is 1 % too small
 _inherited_driver = False
 
 
 class GraphicsError(ImportError, RuntimeError):
-    """OpenGL is missing, or cannot be used here; one line says what to install and what to set."""
+    """OpenGL is missing or cannot be used; the message (one line) states what to install or set."""
 
 
 def _after_fork() -> None:
@@ -43,7 +43,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class Surface:
-    """Offscreen buffers and uploaded meshes of one model."""
+    """Offscreen buffers and uploaded meshes of one model, with a count of their users."""
 
     _process: int | None = None
     _context: Any = None
@@ -62,23 +62,23 @@ class Surface:
 
     @classmethod
     def acquire(cls, model: mujoco.MjModel) -> "Surface":
-        """Return the model's surface in this process, making it if need be, with its context current.
+        """Return the model's surface in this process, created if necessary, and make its context current.
 
         Raises:
             GraphicsError: OpenGL is missing, or was used before this process was forked.
         """
         if _inherited_driver:
-            # A software driver's threads do not survive the fork: the child's first image would never come back.
+            # The threads of a software driver do not survive the fork: rendering in the child would block.
             raise GraphicsError(
                 "OpenGL cannot start in a process forked after it was used; start workers by 'spawn' or 'forkserver'"
             )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # GLFW warns, fails later, and warns again when it is cleaned up
-            # Each backend fails in its own way: a missing library is an AttributeError in PyOpenGL.
+            warnings.simplefilter("ignore")  # GLFW warns before it fails, and again at clean-up
+            # The type of error depends on the backend: PyOpenGL raises AttributeError for a missing library.
             try:
                 if cls._context is None:
                     cls._process, cls._context = os.getpid(), _make_context()
-                    atexit.register(cls._shut_down)  # after, hence run before, the driver's own exit handler
+                    atexit.register(cls._shut_down)  # registered after the driver's exit handler, so it runs before it
                 cls._context.make_current()
                 surface = cls._live.get(id(model)) or cls(model)
             except Exception as error:
@@ -90,7 +90,7 @@ class Surface:
         return surface
 
     def bind(self, width: int, height: int) -> None:
-        """Make the context current and the offscreen buffer as large as the image."""
+        """Make the context current and resize the offscreen buffer to the image."""
         self._context.make_current()
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self.buffers)
         if self.size != (width, height):
@@ -98,7 +98,7 @@ class Surface:
             self.size = (width, height)
 
     def release(self) -> None:
-        """Give one use back; the last one frees the buffers."""
+        """Release one use; the last release frees the buffers."""
         self.users -= 1
         if self.users == 0 and self._live.get(id(self.model)) is self and self._process == os.getpid():
             del self._live[id(self.model)]
@@ -115,15 +115,15 @@ class Surface:
             for surface in cls._live.values():
                 surface.buffers.free()
             cls._context.free()
-        except Exception:  # each backend has its own
-            # Another library's exit handler has closed the display, and with it all that is to be freed here.
+        except Exception:  # the type depends on the backend
+            # The exit handler of another library has closed the display, which has freed the context and the buffers.
             cls._context._context = None
         cls._live.clear()
         cls._context = None
 
 
 class Drawing:
-    """One use of a model's surface, for images of one size; released when it is closed, collected, or at exit."""
+    """One use of a model's surface, for images of one size; released on close, garbage collection or exit."""
 
     def __init__(self, model: mujoco.MjModel, width: int, height: int) -> None:
         self.model, self.width, self.height = model, width, height
@@ -132,7 +132,7 @@ class Drawing:
 
     @contextmanager
     def bound(self) -> Iterator[mujoco.MjrContext]:
-        """Give the buffers to draw into, with their context current.
+        """Yield the buffers to draw into, with their context current.
 
         Raises:
             GraphicsError: OpenGL is missing, or was used before this process was forked.
@@ -146,14 +146,14 @@ class Drawing:
             yield self._surface.buffers
 
     def close(self) -> None:
-        """Free the buffers; calling it again does nothing, drawing again makes new ones."""
+        """Free the buffers; repeated calls have no effect, and drawing again creates new buffers."""
         if self._finalizer is not None:
             self._finalizer()
         self._surface = self._finalizer = None
 
 
 class Picture:
-    """Colour images of a model without its collision geometry, as people want to see it.
+    """Colour images of a model, without its collision geometry.
 
     Args:
         model: MuJoCo model.
@@ -170,10 +170,13 @@ class Picture:
         self._view.type = mujoco.mjtCamera.mjCAMERA_FIXED
 
     def draw(self, data: mujoco.MjData, camera: str) -> np.ndarray:
-        """Draw the current state, shape (height, width, 3), uint8; row 0 is the top.
+        """Draw the current state.
+
+        Returns:
+            Image of shape (height, width, 3), uint8; row 0 is the top.
 
         Raises:
-            KeyError: The model has no such camera; lists those that it has.
+            KeyError: The model has no such camera; the message lists its cameras.
             GraphicsError: OpenGL is missing, or was used before this process was forked.
         """
         drawing, scene = self._drawing, self._scene
@@ -188,13 +191,13 @@ class Picture:
         return np.ascontiguousarray(np.flipud(image))
 
     def close(self) -> None:
-        """Free the buffers; calling it again does nothing."""
+        """Free the buffers; repeated calls have no effect."""
         self._drawing.close()
 
 
 @contextmanager
 def _thread_lent() -> Iterator[None]:
-    """Give the thread back the context of EGL that another library had made current."""
+    """Restore, at exit, the EGL context that another library had made current in this thread."""
     egl: Any = sys.modules.get("OpenGL.EGL") if _backend() == "egl" else None
     before = None
     if egl is not None and (context := egl.eglGetCurrentContext()):
@@ -208,7 +211,7 @@ def _thread_lent() -> Iterator[None]:
 
 
 def _backend() -> str:
-    """Name the backend that MUJOCO_GL asks for; by default EGL, CGL on macOS."""
+    """Return the name of the backend set by MUJOCO_GL; defaults to EGL, on macOS to CGL."""
     return os.environ.get("MUJOCO_GL", "").lower().strip() or ("cgl" if sys.platform == "darwin" else "egl")
 
 
@@ -217,13 +220,13 @@ def _make_context() -> Any:
         raise ValueError("no backend of this name")
     context_class = import_module(f"mujoco.{_backend()}").GLContext
     context = context_class.__new__(context_class)
-    context._context = None  # read by its destructor even if the constructor fails
+    context._context = None  # the destructor reads it even if the constructor fails
     context.__init__(64, 64)
     return context
 
 
 def _explain(error: Exception) -> str:
-    """Name what is missing, or the variable that rules it out, and what to do about it, in one line."""
+    """Return one line that names what is missing or which variable is wrong, and the remedy."""
     backend = _backend()
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     others = " or ".join(name for name in ("egl", "osmesa") if name != backend)
@@ -240,9 +243,9 @@ def _explain(error: Exception) -> str:
 
 
 def _egl_devices() -> str:
-    """Numbers of the EGL devices; empty where they cannot be asked for."""
+    """Return the numbers of the EGL devices, comma-separated; empty if they cannot be queried."""
     try:
         count = len(import_module("mujoco.egl").EGL.eglQueryDevicesEXT())
-    except Exception:  # each library fails in its own way
+    except Exception:  # the type depends on the library
         return ""
     return ", ".join(map(str, range(count)))

@@ -1,20 +1,20 @@
-"""Ranges of the numbers that a command takes, beside the settings: ``seed: Annotated[int, Range(0, 10)] = 0``."""
+"""Ranges of numeric settings, declared in their annotations: ``seed: Annotated[int, Range(0, 10)] = 0``."""
 
 import dataclasses
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
-MANY = 10**9  # of whatever is counted, far above any use
+MANY = 10**9  # upper bound of counts, far above practical values
 
 
 @dataclass(frozen=True)
 class Range:
-    """Interval in which a number, or each of several, must lie.
+    """Interval in which a number, or each number of a tuple, must lie.
 
     Attributes:
         low: Lower end.
         high: Upper end.
-        ends: Whether the ends belong to it: "[]", "(]", "[)" or "()".
+        ends: Closed or open ends: "[]", "(]", "[)" or "()".
     """
 
     low: float
@@ -35,20 +35,22 @@ COUNT = Range(1, MANY)
 
 
 def check_range(name: str, value: float, limits: Range) -> None:
-    """Check a number.
+    """Check that a number is in its range.
 
     Raises:
-        ValueError: It is out of range, or not a number; names the flag and the range.
+        ValueError: It is out of range or NaN; the message names the flag and the range.
     """
     if value not in limits:
         raise ValueError(f"--{name.replace('_', '-')} is {value}; it must lie in {limits}")
 
 
 def check_ranges(config: Any, prefix: str = "") -> None:
-    """Check the numbers of a dataclass and of its parts against the ranges in their annotations; None is not set.
+    """Check the numbers of a dataclass and of nested dataclasses against the ranges in their annotations.
+
+    Fields that are None are ignored.
 
     Raises:
-        ValueError: One is out of range, or not a number; names the flag and the range.
+        ValueError: A number is out of range or NaN; the message names the flag and the range.
     """
     for name, kind in get_type_hints(type(config), include_extras=True).items():
         value = getattr(config, name)

@@ -1,4 +1,4 @@
-"""Record demonstrations of the hand-coded expert: ``python -m envs.record --out demonstrations.hdf5``."""
+"""Command that records demonstrations of the hand-coded expert: ``python -m envs.record --out demonstrations.hdf5``."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -18,26 +18,27 @@ from envs.push.make import SUCCESS_SPEEDS, make_push
 from envs.ranges import SEED, Range, check_range
 
 TASKS = ("push-slot", "push-plane")
-ATTEMPTS = 10  # of one demonstration
+ATTEMPTS = 10  # episodes per demonstration before the command gives up
 
 
 def demonstrate(env: gym.Env, grid: int | None = None, seed: int = 0, clouds: bool = False) -> Trajectory | None:
-    """Let the expert play one episode.
+    """Run the expert for one episode.
 
     Args:
-        env: A `envs.push.env.PushEnv`, or one wrapped in the point-cloud observation.
-        grid: Index of the reset grid; drawn if not given.
+        env: A `envs.push.env.PushEnv`, possibly wrapped in the point-cloud observation.
+        grid: Index of the reset grid; drawn at random if None.
         seed: Seed of the reset.
-        clouds: The observations of `env` are clouds, to be recorded beside the state.
+        clouds: Whether the observations of `env` are clouds, which are recorded in addition to the state.
 
     Returns:
-        The demonstration, with actions and simulator states; None if the episode was not a success.
+        Demonstration with actions and simulator states; None if the episode was not a success or, with clouds, the
+        puck was hidden in a frame.
     """
-    from envs.push.playback import describe_model, get_simulator_state  # here, for it imports the simulator
+    from envs.push.playback import describe_model, get_simulator_state  # imported late: it imports the simulator
 
     base: Any = env.unwrapped
-    # What reset(seed=seed, options={"grid": grid}) draws. The tip that is reached differs by the tolerance of the
-    # inverse kinematics, which an open-loop replay amplifies beyond a millimetre, so the drawn one is kept.
+    # The same start as reset(seed=seed, options={"grid": grid}). The drawn tip position is stored, because the reached
+    # one differs by the tolerance of the inverse kinematics, which an open-loop replay amplifies beyond 1 mm.
     start = base.robosuite.placement.sample(seeding.np_random(seed)[0], grid)
     observation, info = env.reset(seed=seed, options=dict(zip(("puck", "end_effector", "goal"), start, strict=True)))
     expert = Expert(base.puck_position, None if base.task == "push-slot" else base.goal_position)
@@ -51,11 +52,11 @@ def demonstrate(env: gym.Env, grid: int | None = None, seed: int = 0, clouds: bo
         rows["puck_pose"].append(base.puck_pose)
         states.append(get_simulator_state(base))
         if clouds:
-            seen &= info["puck_visible"]  # else the cloud is not the puck's, and would be demonstrated as a goal
+            seen &= info["puck_visible"]  # a cloud without the puck would become a demonstrated goal
             rows["pointcloud"].append(observation)
         if terminated or truncated:
             break
-        # in the precision in which actions are stored, so that a replay does the same
+        # Rounded to the precision in which actions are stored, so that a replay is identical.
         actions.append(expert.act(base.puck_position, base.end_effector_position).astype(np.float32))
         observation, _, terminated, truncated, info = env.step(actions[-1])
     if not (terminated and actions and seen):
@@ -83,17 +84,17 @@ def record(
 ) -> None:
     """Record demonstrations of the hand-coded, sub-optimal expert.
 
-    Episodes cycle through the active reset grids; one that fails is dropped and repeated with another start. The pose
-    of the puck and the states of the simulator are always recorded.
+    Episodes cycle through the active reset grids. A failed episode is discarded and repeated from another start. The
+    pose of the puck and the states of the simulator are always recorded.
 
     Args:
         out: HDF5 file to write.
         task: push-slot or push-plane.
         grids: Number of active reset grids of push-slot, 1 to 3.
-        episodes: Number of demonstrations; one for each grid if not given.
-        obs: What to record; pointcloud needs Open3D.
-        action_free: Leave the actions out, as if a hand had moved the puck.
-        seed: Seed of the first start; the next ones follow.
+        episodes: Number of demonstrations; defaults to one per grid.
+        obs: Observations to record; pointcloud needs Open3D.
+        action_free: Do not record actions, as in demonstrations by hand.
+        seed: Seed of the first episode; each further episode increments it by 1.
         overwrite: Replace an existing file.
     """
     episodes = grids if episodes is None else episodes
@@ -107,10 +108,10 @@ def record(
     if out.exists() and not overwrite:
         raise FileExistsError(f"{out}: exists already; choose another name or --overwrite")
     check_replaceable(out)
-    from envs.push.playback import describe_environment  # here, for it imports the simulator
+    from envs.push.playback import describe_environment  # imported late: it imports the simulator
 
     clouds = "pointcloud" in obs
-    # Demonstrations end slow enough for every observation's threshold.
+    # The lowest success speed, so that demonstrations end in the goal set for every observation.
     arguments: dict[str, Any] = {"grids": grids} | (
         {"success_speed": SUCCESS_SPEEDS["state"]} if task == "push-slot" else {}
     )
@@ -138,7 +139,7 @@ def record(
 
 @one_line_errors
 def main() -> None:
-    """Run the command line; bad input ends it with one line."""
+    """Run the command line; invalid input is reported in one line."""
     tyro.cli(record, prog="python -m envs.record")
 
 

@@ -1,7 +1,8 @@
-"""MuJoCo and robosuite, imported where they can simulate, though they could not draw.
+"""Import of MuJoCo and robosuite on machines without OpenGL or OpenCV.
 
-Both import what they need for pictures and windows: OpenGL, OpenCV. Simulation needs neither, so a machine without
-them loses pictures alone. Imported before every other module of the simulation, for what it does to their imports.
+Both packages import OpenGL and OpenCV for images and windows. Simulation needs neither, so on a machine without them
+only rendering is unavailable. This module must be imported before every other module of the simulation, because it
+changes how they are imported.
 """
 
 import atexit
@@ -19,15 +20,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-# What is tested, the lower bound included; pyproject.toml says the same.
+# Tested versions, lower bounds included; the same ranges are in pyproject.toml.
 MUJOCO, ROBOSUITE = (">=3.3", "<3.10"), (">=1.5.1", "<1.6")
 
 
 def check_versions(mujoco: str, robosuite: str) -> None:
-    """Refuse versions that do not run together.
+    """Check that the versions of MuJoCo and robosuite are compatible.
 
     Raises:
-        ImportError: One of them is outside its range; names both versions and both ranges.
+        ImportError: A version is outside its range; the message names both versions and both ranges.
     """
     if not (_within(mujoco, *MUJOCO) and _within(robosuite, *ROBOSUITE)):
         wanted = f"mujoco{','.join(MUJOCO)}", f"robosuite{','.join(ROBOSUITE)}"
@@ -43,7 +44,7 @@ def _within(found: str, lower: str, upper: str) -> bool:
 
 
 class _Missing(ModuleType):
-    """Stands for a module that cannot be imported, and says so when something of it is used."""
+    """Placeholder of a module that cannot be imported; raises ImportError when one of its attributes is read."""
 
     def __init__(self, name: str, error: Exception) -> None:
         super().__init__(name)
@@ -55,9 +56,9 @@ class _Missing(ModuleType):
 
 @contextmanager
 def _own_choice_of_backend() -> Iterator[None]:
-    """Put back what imports change or refuse of the choice of OpenGL: whoever draws later names what was chosen.
+    """Restore the OpenGL environment variables that the imports change, so that later errors name the user's choice.
 
-    MuJoCo sets PYOPENGL_PLATFORM, robosuite sets MUJOCO_GL and asserts that CUDA_VISIBLE_DEVICES, which may hold names
+    MuJoCo sets PYOPENGL_PLATFORM. robosuite sets MUJOCO_GL and asserts that CUDA_VISIBLE_DEVICES, which may hold names
     in place of numbers, contains MUJOCO_EGL_DEVICE_ID.
     """
     chosen = {name: os.environ.get(name) for name in ("MUJOCO_GL", "MUJOCO_EGL_DEVICE_ID", "PYOPENGL_PLATFORM")}
@@ -71,7 +72,7 @@ def _own_choice_of_backend() -> Iterator[None]:
 
 
 def _import_mujoco() -> None:
-    """Import MuJoCo, without its OpenGL context where that fails; each backend fails in a way of its own."""
+    """Import MuJoCo, without its OpenGL context if that fails; the type of error depends on the backend."""
     try:
         import_module("mujoco")
     except Exception:
@@ -80,7 +81,7 @@ def _import_mujoco() -> None:
 
 
 def _import_robosuite() -> None:
-    """Import robosuite, without OpenCV and MuJoCo's viewer where they fail; only its own windows use them."""
+    """Import robosuite, without OpenCV and MuJoCo's viewer if they fail; only robosuite's own windows use them."""
     missing = {}
     for name in ("cv2", "mujoco.viewer"):
         try:
@@ -90,12 +91,15 @@ def _import_robosuite() -> None:
     try:
         import_module("robosuite")
     finally:
-        for name in missing:  # others may have something else to do without them
+        for name in missing:  # other packages may handle the missing module differently
             del sys.modules[name]
 
 
 def _let_numba_cache() -> None:
-    """Give numba, which stops where it may write neither beside a module nor in the user's cache, a place to write."""
+    """Set a temporary cache directory for numba if it can write neither beside a module nor in the user's cache.
+
+    numba raises an error in that case.
+    """
     beside = [Path(find_spec(name).origin).parent for name in ("robosuite", "envs")]  # type: ignore[union-attr,arg-type]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or f"{os.environ.get('HOME', '')}/.cache") / "numba"
     while not cache.exists():
@@ -103,7 +107,7 @@ def _let_numba_cache() -> None:
     writable = os.access(cache, os.W_OK) or all(os.access(place, os.W_OK) for place in beside)
     if not writable and "NUMBA_CACHE_DIR" not in os.environ:
         os.environ["NUMBA_CACHE_DIR"] = directory = tempfile.mkdtemp(prefix="numba-")
-        if "numba" in sys.modules:  # it has read the variable already, as when PyTorch Geometric came first
+        if "numba" in sys.modules:  # already imported, for example by PyTorch Geometric: it has read the variable
             sys.modules["numba"].config.CACHE_DIR = directory
         atexit.register(shutil.rmtree, directory, ignore_errors=True)
 

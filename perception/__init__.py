@@ -1,12 +1,12 @@
-"""Images → points → features: depth and masks from MuJoCo cameras, puck point clouds, and encoders of them.
+"""Depth and masks from MuJoCo cameras, point clouds of the puck, and encoders: images → points → features.
 
-Names are imported on first use, so that `import perception` needs neither Open3D nor OpenGL nor torch.
+Names are imported on first use, so that `import perception` needs neither Open3D, OpenGL nor torch.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-import envs  # noqa: F401 (first: it limits the threads of BLAS before NumPy is loaded)
+import envs  # noqa: F401 (imported first: it limits BLAS to one thread before NumPy is loaded)
 
 if TYPE_CHECKING:
     from perception.cameras import Intrinsics, camera_to_world, intrinsics

@@ -1,20 +1,20 @@
-"""Pinhole cameras of a MuJoCo model, found by name.
+"""Intrinsics and poses of the pinhole cameras of a MuJoCo model.
 
-The camera frame is OpenCV's: x to the right of the image, y down, z forward along the optical axis. MuJoCo's own has
-y up and looks along −z. Pixel (column u, row v) covers [u, u+1) × [v, v+1), row 0 on top; its centre is
-(u + 0.5, v + 0.5).
+The camera frame is that of OpenCV: x to the right of the image, y down, z forward along the optical axis. In MuJoCo's
+camera frame, y points up and the camera looks along −z. Pixel (column u, row v) covers [u, u+1) × [v, v+1), with row 0
+at the top; its centre is (u + 0.5, v + 0.5).
 """
 
 from dataclasses import dataclass
 
-import envs.simulator  # noqa: F401 (first: it imports MuJoCo, also where it cannot draw)
+import envs.simulator  # noqa: F401 (imported first: MuJoCo then loads without OpenGL)
 
 # isort: split
 import mujoco
 import numpy as np
 from jaxtyping import Float
 
-MUJOCO_TO_OPENCV = np.array([1.0, -1.0, -1.0])  # signs of the axes, as columns of a rotation
+MUJOCO_TO_OPENCV = np.array([1.0, -1.0, -1.0])  # signs of the axes (columns of the rotation matrix)
 
 
 @dataclass(frozen=True)
@@ -33,21 +33,21 @@ class Intrinsics:
 
     @property
     def center(self) -> tuple[float, float]:
-        """Principal point (c_x, c_y): the middle of the image [pixels]."""
+        """Principal point (c_x, c_y), the middle of the image [pixels]."""
         return self.width / 2, self.height / 2
 
     @property
     def matrix(self) -> Float[np.ndarray, "3 3"]:
-        """Camera matrix K [pixels]."""
+        """Camera matrix K, shape (3, 3) [pixels]."""
         cx, cy = self.center
         return np.array([[self.focal, 0.0, cx], [0.0, self.focal, cy], [0.0, 0.0, 1.0]])
 
 
 def find_id(model: mujoco.MjModel, kind: mujoco.mjtObj, name: str) -> int:
-    """Look an object up by name.
+    """Return the id of an object (camera or body) of the model by its name.
 
     Raises:
-        ValueError: No object of this kind has the name; the message lists those that exist.
+        ValueError: No object of this kind has the name; the message lists the existing names.
     """
     found = mujoco.mj_name2id(model, kind, name)
     if found < 0:
@@ -59,7 +59,7 @@ def find_id(model: mujoco.MjModel, kind: mujoco.mjtObj, name: str) -> int:
 
 
 def intrinsics(model: mujoco.MjModel, camera: str, width: int, height: int) -> Intrinsics:
-    """Derive the pinhole projection from the camera's vertical field of view.
+    """Compute the pinhole projection from the camera's vertical field of view.
 
     f = (H / 2) / tan(fovy / 2), the same for both axes.
 
@@ -70,14 +70,14 @@ def intrinsics(model: mujoco.MjModel, camera: str, width: int, height: int) -> I
         height: Image height [pixels].
 
     Raises:
-        ValueError: Unknown camera, or one that is not a pinhole given by ``fovy``, or an image without pixels.
+        ValueError: Unknown camera, a camera that is not a pinhole camera defined by ``fovy``, or invalid image size.
     """
     if not all(isinstance(size, int | np.integer) and size > 0 for size in (width, height)):
         raise ValueError(f"images of {width!r} × {height!r} pixels; give a whole number of at least 1 for each")
     index = find_id(model, mujoco.mjtObj.mjOBJ_CAMERA, camera)
     if model.cam_sensorsize[index].any():
         raise ValueError(f"camera {camera!r} is given by sensorsize; give it by fovy instead")
-    # Older versions of MuJoCo call the array cam_orthographic; 0 is perspective in both.
+    # Older versions of MuJoCo name the array cam_orthographic; 0 means perspective in both.
     projection = model.cam_projection if hasattr(model, "cam_projection") else model.cam_orthographic
     if projection[index]:
         raise ValueError(f"camera {camera!r} is orthographic; make it a perspective camera")
@@ -86,9 +86,9 @@ def intrinsics(model: mujoco.MjModel, camera: str, width: int, height: int) -> I
 
 
 def camera_to_world(model: mujoco.MjModel, data: mujoco.MjData, camera: str) -> Float[np.ndarray, "4 4"]:
-    """Return the pose of the camera frame (OpenCV axes) in the world: p_world = T p_camera.
+    """Return the pose T of the camera frame (OpenCV axes) in the world frame: p_world = T p_camera.
 
-    Open3D calls the inverse of this matrix the extrinsic.
+    Open3D's extrinsic matrix is the inverse of T.
 
     Raises:
         ValueError: Unknown camera; the message lists the known ones.

@@ -1,9 +1,9 @@
-"""The Gymnasium wrapper that replaces the state by a point cloud of the puck."""
+"""Gymnasium wrapper that replaces the state observation by a point cloud of the puck."""
 
 from collections.abc import Sequence
 from typing import Any
 
-import envs.simulator  # noqa: F401 (first: it imports MuJoCo, also where it cannot draw)
+import envs.simulator  # noqa: F401 (imported first: MuJoCo then loads without OpenGL)
 
 # isort: split
 import gymnasium
@@ -16,29 +16,29 @@ from perception.cameras import camera_to_world
 from perception.point_cloud import back_project, crop, open3d, sample_points, transform
 from perception.rendering import Renderer, make_renderer
 
-# Lower and upper corner of what counts as "on the table", for robosuite's table surfaces at 0.8 m; world frame [m].
+# Lower and upper corner of the crop box, for robosuite's table surface at 0.8 m; world frame [m].
 WORKSPACE = ((-0.6, -0.8, 0.75), (0.6, 0.8, 1.3))
 
 
 class PointCloudObservation(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs):
     """Observe points of the puck relative to the end effector and to the goal.
 
-    Row i is [p_i − E, p_i − G], each in the plane (x, y) of the world frame [m]: p_i a point on the visible surface of
-    the puck, E the end effector, G the goal. Every camera's depth image is back-projected, the clouds are fused,
-    cropped to the workspace and reduced by farthest point sampling. Points that are not finite do not count.
+    Row i is [p_i − E, p_i − G], each in the plane (x, y) of the world frame [m]: p_i is a point on the visible surface
+    of the puck, E the end effector, G the goal. The depth image of every camera is back-projected; the clouds are
+    fused, cropped to the workspace and reduced by farthest point sampling. Points that are not finite are ignored.
 
-    A frame without a point of the puck is never an error. It shows the last points that were seen since the reset, and
-    before any was seen the end effector, since what hides the puck is the arm (not the goal: that would look solved).
-    ``info["puck_visible"]`` tells such a frame. The first step of an episode repeats it of the first frame, in
-    ``info["reset_info"]``, for learners that see the ``info`` of steps alone.
+    A frame without a point of the puck is not an error. It repeats the last points seen since the reset. Before the
+    first visible frame, all points are at the end effector, since it is the arm that hides the puck; points at the goal
+    would look like a success. ``info["puck_visible"]`` is False for such a frame. The first step of an episode repeats
+    this flag of the first frame in ``info["reset_info"]``, for learners that receive the ``info`` of steps only.
 
-    The environment offers ``model``, ``data``, ``end_effector_position`` and ``goal_position`` on its ``unwrapped``; a
-    rebuilt model is noticed.
+    The unwrapped environment must have the attributes ``model``, ``data``, ``end_effector_position`` and
+    ``goal_position``. If it rebuilds its model, the renderers are rebuilt too.
 
     Args:
         env: Environment to wrap.
         cameras: Names of the cameras to fuse.
-        num_points: Points in an observation.
+        num_points: Number of points in an observation.
         renderer: Key of `perception.rendering.RENDERERS`.
         width: Image width [pixels].
         height: Image height [pixels].
@@ -46,11 +46,11 @@ class PointCloudObservation(gymnasium.Wrapper, gymnasium.utils.RecordConstructor
         workspace: Lower and upper corner of the crop box, world frame [m].
 
     Attributes:
-        points_world: The points of the last observation, world frame, shape (num_points, 3) [m].
-        hidden_frames: Frames without a point of the puck since the construction.
+        points_world: Points of the last observation, world frame, shape (num_points, 3) [m].
+        hidden_frames: Number of frames without a point of the puck since construction.
 
     Raises:
-        ValueError: Unknown renderer, camera or body, no camera, or no point.
+        ValueError: Unknown renderer, camera or body, no camera, fewer than 1 point, or invalid workspace.
         ImportError: Open3D is missing.
     """
 
@@ -67,7 +67,7 @@ class PointCloudObservation(gymnasium.Wrapper, gymnasium.utils.RecordConstructor
         body: str = "puck_main",
         workspace: Sequence[Sequence[float]] = WORKSPACE,
     ) -> None:
-        gymnasium.utils.RecordConstructorArgs.__init__(  # with lists, as JSON gives them back
+        gymnasium.utils.RecordConstructorArgs.__init__(  # as lists, which JSON preserves
             self,
             cameras=list(cameras),
             num_points=num_points,
@@ -85,7 +85,7 @@ class PointCloudObservation(gymnasium.Wrapper, gymnasium.utils.RecordConstructor
         box = np.asarray(workspace, dtype=float)
         if box.shape != (2, 3) or not (box[0] < box[1]).all():
             raise ValueError(f"workspace is {workspace!r}; give a lower and an upper corner, (x, y, z) each")
-        open3d()  # a missing library should stop the construction, not the first crowded frame
+        open3d()  # a missing library should raise here, not in the first frame that needs sampling
         self._cameras = tuple(cameras)
         self._renderer_settings: dict[str, Any] = {"body": body, "width": width, "height": height}
         self._renderer = renderer
@@ -103,7 +103,7 @@ class PointCloudObservation(gymnasium.Wrapper, gymnasium.utils.RecordConstructor
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Float32[np.ndarray, "num_points 4"], dict[str, Any]]:
-        """Reset the environment and forget the points seen before."""
+        """Reset the environment and discard the points of the previous episode."""
         _, info = self.env.reset(seed=seed, options=options)
         self._seen = False
         observation = self._observe(info)
@@ -118,7 +118,7 @@ class PointCloudObservation(gymnasium.Wrapper, gymnasium.utils.RecordConstructor
         return self._observe(info), reward, terminated, truncated, info
 
     def get_state(self) -> dict[str, Any]:
-        """What the next observation depends on beside the simulation, as plain data for a checkpoint."""
+        """Return what the next observation depends on besides the simulation, as plain data for a checkpoint."""
         return {
             "points": self.points_world.tolist(),
             "seen": self._seen,
@@ -127,16 +127,16 @@ class PointCloudObservation(gymnasium.Wrapper, gymnasium.utils.RecordConstructor
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Continue from what `get_state` returned."""
+        """Restore a state returned by `get_state`."""
         self.points_world = np.array(state["points"])
         self._seen, self.hidden_frames, self._reset_info = state["seen"], state["hidden_frames"], state["reset_info"]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the renderers behind; a copy makes its own at the next observation."""
+        """Return the attributes without the renderers; a copy creates its own at the next observation."""
         return self.__dict__ | {"_renderers": {}, "_model": None}
 
     def close(self) -> None:
-        """Close the renderers and the environment; calling it again is harmless."""
+        """Close the renderers and the environment; repeated calls have no effect."""
         self._close_renderers()
         super().close()
 
@@ -163,7 +163,7 @@ class PointCloudObservation(gymnasium.Wrapper, gymnasium.utils.RecordConstructor
 
     def _puck_points(self) -> Float[np.ndarray, "points 3"]:
         data = self.env.unwrapped.data  # type: ignore[attr-defined]
-        mujoco.mj_camlight(self._model, data)  # an environment without moving cameras need not keep them up to date
+        mujoco.mj_camlight(self._model, data)  # the environment may not update the camera poses
         clouds = []
         for camera, renderer in self._renderers.items():
             points = back_project(*renderer.render(data), renderer.intrinsics)

@@ -1,4 +1,4 @@
-"""Pictures that are whole or not there."""
+"""Atomic writing of figures as PNG files."""
 
 import io
 from pathlib import Path
@@ -10,15 +10,15 @@ from envs.files import write_bytes
 
 
 def write_picture(figure: Figure, path: Path, **settings: Any) -> None:
-    """Write a figure as PNG.
+    """Write a figure as PNG, atomically.
 
     Args:
-        figure: What to write.
+        figure: Figure to write.
         path: File; a symbolic link is replaced, not followed.
-        **settings: Of `Figure.savefig`.
+        **settings: Arguments of `Figure.savefig`.
 
     Raises:
-        OSError: The file cannot be written; names it.
+        OSError: The file cannot be written; the message names it.
     """
     stream = io.BytesIO()
     figure.savefig(stream, format="png", **settings)

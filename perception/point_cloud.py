@@ -1,4 +1,4 @@
-"""Pure functions from depth images to a fixed number of points."""
+"""Point clouds from depth images: back-projection, transformation, cropping and sampling to a fixed number."""
 
 from types import ModuleType
 
@@ -7,14 +7,14 @@ from jaxtyping import Bool, Float
 
 from perception.cameras import Intrinsics
 
-_DENSE = 4096  # beyond this many points they are thinned evenly before the farthest point sampling
+_DENSE = 4096  # larger clouds are subsampled evenly to this size before farthest point sampling
 
 
 def open3d() -> ModuleType:
     """Import Open3D on first use.
 
     Raises:
-        ImportError: Open3D or a library of its is missing; one line names both.
+        ImportError: Open3D or one of its libraries is missing; the message (one line) names what to install.
     """
     try:
         import open3d
@@ -30,20 +30,20 @@ def open3d() -> ModuleType:
 def back_project(
     depth: Float[np.ndarray, "height width"], mask: Bool[np.ndarray, "height width"], camera: Intrinsics
 ) -> Float[np.ndarray, "points 3"]:
-    """Turn the masked pixels into points of the camera frame (x right, y down, z forward).
+    """Back-project the masked pixels to points in the camera frame (x right, y down, z forward).
 
-    p = z · ((u + 0.5 − c_x) / f, (v + 0.5 − c_y) / f, 1), row by row. A pixel without a finite depth gives no point.
+    p = z · ((u + 0.5 − c_x) / f, (v + 0.5 − c_y) / f, 1), in row-major order. Pixels without finite depth are ignored.
 
     Args:
-        depth: Distance along the optical axis [m].
-        mask: Pixels to keep.
+        depth: Distance along the optical axis, shape (height, width) [m].
+        mask: Pixels to keep, shape (height, width).
         camera: Projection of the image.
 
     Returns:
-        points_camera [m].
+        Points, camera frame, shape (points, 3) [m].
 
     Raises:
-        ValueError: The image has another size than the projection.
+        ValueError: The size of the image differs from that of the projection.
     """
     if depth.shape != (camera.height, camera.width) or mask.shape != depth.shape:
         raise ValueError(
@@ -57,28 +57,31 @@ def back_project(
 
 
 def transform(points: Float[np.ndarray, "points 3"], pose: Float[np.ndarray, "4 4"]) -> Float[np.ndarray, "points 3"]:
-    """Map points by a homogeneous pose, p' = R p + t; with ``camera_to_world``, from the camera to the world [m]."""
+    """Transform points [m] by a homogeneous pose, p' = R p + t; ``camera_to_world`` maps from camera to world frame."""
     return points @ pose[:3, :3].T + pose[:3, 3]
 
 
 def crop(points: Float[np.ndarray, "points 3"], bounds: Float[np.ndarray, "2 3"]) -> Float[np.ndarray, "kept 3"]:
-    """Keep the points inside the box ``[lower, upper]``, in their order [m]."""
+    """Return the points inside the closed box ``[lower, upper]`` [m], in their order."""
     lower, upper = np.asarray(bounds)
     return points[np.all((points >= lower) & (points <= upper), axis=-1)]
 
 
 def sample_points(points: Float[np.ndarray, "points 3"], num_points: int) -> Float[np.ndarray, "num_points 3"]:
-    """Choose exactly ``num_points`` finite points by Open3D's farthest point sampling.
+    """Sample exactly ``num_points`` finite points by Open3D's farthest point sampling.
 
-    Deterministic: it starts at the first point. Points that are not finite are left out. Where fewer distinct points
-    than asked for are left, each is taken, and they repeat in turn.
+    The sampling is deterministic: it starts at the first point. Points that are not finite are ignored. If there are
+    fewer distinct points than ``num_points``, all are returned and repeated cyclically.
 
     Args:
-        points: At least one finite point.
-        num_points: How many to return.
+        points: Points, of which at least one is finite, shape (points, 3) [m].
+        num_points: Number of points to return.
+
+    Returns:
+        Sampled points, shape (num_points, 3) [m].
 
     Raises:
-        ValueError: There is no finite point to choose.
+        ValueError: There is no finite point.
         ImportError: Open3D is missing.
     """
     points = points[np.isfinite(points).all(axis=-1)]
@@ -97,7 +100,7 @@ def sample_points(points: Float[np.ndarray, "points 3"], num_points: int) -> Flo
 
 
 def _farthest(points: Float[np.ndarray, "points 3"], num_points: int) -> Float[np.ndarray, "chosen 3"]:
-    """Choose by farthest point sampling; Open3D gives fewer than ``num_points`` where no more are distinct."""
+    """Sample by farthest point sampling; returns fewer than ``num_points`` if there are fewer distinct points."""
     o3d = open3d()
     cloud = o3d.geometry.PointCloud(o3d.utility.Vector3dVector(np.ascontiguousarray(points, dtype=np.float64)))
     return np.array(cloud.farthest_point_down_sample(num_points).points)

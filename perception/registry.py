@@ -1,7 +1,7 @@
-"""Encoders by name.
+"""Registry of encoders by name.
 
 An encoder is an `nn.Module` constructed as ``Encoder(in_shape, out_features=64, **own)`` with the attribute
-``out_features``; it maps observations in metres and m/s, ``Float[Tensor, "batch *in_shape"]``, to
+``out_features``. It maps observations in metres and m/s, ``Float[Tensor, "batch *in_shape"]``, to
 ``Float[Tensor, "batch out_features"]`` and scales its inputs itself.
 """
 
@@ -13,17 +13,17 @@ from torch import nn
 
 Encoder = TypeVar("Encoder", bound=type[nn.Module])
 
-# A class, or the module that registers it when it is first asked for.
+# Each entry is a class, or the name of the module that registers the class and is imported on first use.
 _ENCODERS: dict[str, type[nn.Module] | str] = {
     name: f"perception.encoders.{name}" for name in ("state", "pointnet", "mlp", "centroid")
 }
 
 
 def register_encoder(name: str) -> Callable[[Encoder], Encoder]:
-    """Register the decorated class under a name, and return it unchanged.
+    """Return a decorator that registers a class under a name and returns the class unchanged.
 
     Raises:
-        ValueError: The name is taken.
+        ValueError: Another class is registered under the name.
     """
 
     def register(encoder: Encoder) -> Encoder:
@@ -36,7 +36,7 @@ def register_encoder(name: str) -> Callable[[Encoder], Encoder]:
 
 
 def make_encoder(name: str, **kwargs: Any) -> nn.Module:
-    """Construct an encoder, ``make_encoder("pointnet", in_shape=(20, 4), out_features=64)``.
+    """Construct an encoder by its name, for example ``make_encoder("pointnet", in_shape=(20, 4), out_features=64)``.
 
     Raises:
         ValueError: Unknown name; the message lists the known ones.
@@ -61,5 +61,5 @@ def find_encoder(name: str) -> type[nn.Module]:
 
 
 def available_encoders() -> tuple[str, ...]:
-    """List the registered names."""
+    """Return the registered names in alphabetical order."""
     return tuple(sorted(_ENCODERS))

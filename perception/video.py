@@ -1,4 +1,4 @@
-"""Videos that are whole or not there."""
+"""Atomic writing of videos as MP4 or GIF files."""
 
 import contextlib
 import io
@@ -19,13 +19,14 @@ SUFFIXES = (".mp4", ".gif")
 
 @contextlib.contextmanager
 def open_video(path: Path) -> Iterator[Callable[[UInt8[np.ndarray, "rows columns 3"]], None]]:
-    """Give a function that appends a frame; the file is in the place of `path` when the context is left.
+    """Yield a function that appends a frame; the complete file is moved to `path` when the context exits.
 
-    ``.mp4`` is H.264 that any player shows, ``.gif`` needs no encoder. A symbolic link is replaced, not followed.
+    ``.mp4`` is encoded as H.264, which common players support; ``.gif`` needs no encoder. A symbolic link is replaced,
+    not followed.
 
     Raises:
-        ValueError: Something else than a regular file is there; names it.
-        OSError: The file cannot be written, said before the first frame where it is known then; names it.
+        ValueError: `path` is not a regular file; the message names its kind.
+        OSError: The file cannot be written, raised before the first frame if possible; the message names the file.
     """
     check_replaceable(path)
     partial = path.with_name(f".{path.stem}.{os.getpid()}.partial{path.suffix}")
@@ -37,13 +38,13 @@ def open_video(path: Path) -> Iterator[Callable[[UInt8[np.ndarray, "rows columns
         with _naming(path):
             partial.replace(path)
     finally:
-        with contextlib.suppress(OSError):  # the error that stopped the writing says more
+        with contextlib.suppress(OSError):  # the error of writing is more informative
             partial.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
 def _open_gif(partial: Path, path: Path) -> Iterator[Callable[[Any], None]]:
-    content = io.BytesIO()  # imageio reports a file that fails at its end three times
+    content = io.BytesIO()  # written to memory first: imageio reports an error on closing a file three times
     writer: Any
     with imageio.get_writer(content, format=".gif", duration=1000 / FPS, loop=0) as writer:
         yield writer.append_data
@@ -67,16 +68,16 @@ def _open_mp4(partial: Path, path: Path) -> Iterator[Callable[[Any], None]]:
     failed = OSError(f"{path}: the encoder could not write the video; is the disk full?")
     with imageio.get_writer(partial, fps=FPS, ffmpeg_log_level="quiet") as writer:
         yield append
-    if _count_frames(partial) != count:  # imageio does not look how the encoder ended
+    if _count_frames(partial) != count:  # imageio does not check the exit status of the encoder
         raise failed
 
 
 def _count_frames(path: Path) -> int:
-    import imageio_ffmpeg  # here, as imageio does: a GIF needs none
+    import imageio_ffmpeg  # imported late: GIF files do not need it
 
     try:
         return imageio_ffmpeg.count_frames_and_secs(path)[0]
-    except RuntimeError:  # it holds none
+    except RuntimeError:  # the file has no frames
         return 0
 
 

@@ -1,4 +1,4 @@
-"""Demonstrations and a goal-conditioned value estimator → a potential → a shaped reward."""
+"""Potential-based reward shaping with a potential from demonstrations and a goal-conditioned value estimator."""
 
 from shaping.discount import linear_annealing
 from shaping.goals import CloudGoals, GoalSet, StateGoals, make_goals

@@ -1,4 +1,4 @@
-"""Demonstrations as what the potential needs of them: goals on the way, and how much each is worth."""
+"""Demonstrated goals of a potential, and their values."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ from shaping.goals import GoalSet
 
 
 class DemonstratedGoals:
-    """All goals of all demonstrations, in one row.
+    """The goals of all demonstrations, concatenated.
 
-    V_d^j(t) = γ^(H_j − t), H_j the steps of demonstration j itself                  (paper, eq. demo_reward)
+    V_d^j(t) = γ^(H_j − t), where H_j is the length of demonstration j [steps]       (paper, eq. demo_reward)
 
     Args:
-        demonstrations: one array (H_j + 1, *shape) of observations each; the last is in the goal set.
-        goals: goal set of the observations.
-        gamma: γ [1 per step].
-        shape: shape of one observation; None takes that of the goal set, with any number of points.
+        demonstrations: One array of observations per demonstration, shape (H_j + 1, *shape); the last is in the goal
+            set.
+        goals: Goal set of the observations.
+        gamma: Discount γ [1 per step].
+        shape: Shape of one observation; None takes that of the goal set, with any number of points.
 
     Attributes:
-        goal: (goals, goal_dim), clipped to the range the estimator was trained on.
-        value: V_d of each (goals,).
-        shift: what to subtract from an observation to aim it at each goal (goals, ...).
-        starts: index of each demonstration's first goal, and behind the last one the number of goals.
-        observation_shape: shape of one observation.
+        goal: Goals, shape (goals, goal_dim), clipped to the range the estimator was trained on.
+        value: V_d of each goal, shape (goals,).
+        shift: Array to subtract from an observation to substitute each goal, shape (goals, ...).
+        starts: Index of the first goal of each demonstration, followed by the total number of goals.
+        observation_shape: Shape of one observation.
 
     Raises:
-        ValueError: there is no demonstration, or one is empty, wrongly shaped or not finite.
+        ValueError: There is no demonstration, or one is empty, has the wrong shape or is not finite.
     """
 
     def __init__(
@@ -54,14 +55,15 @@ class DemonstratedGoals:
         self.shift = goals.shift(self.goal)
 
     def in_order(self, spacing: float) -> Int[np.ndarray, " kept"]:
-        """Return goals by falling value; of nearly equal ones, those of one demonstration.
+        """Return the indices of goals in descending order of value, without near duplicates across demonstrations.
 
-        Positions are equal within cells of `spacing`, velocities within what goes as far in 0.1 s. A cell keeps the
-        goals of the demonstration that holds its most valuable one: many demonstrations of one way cost little more
-        than one, and one alone keeps all of its goals. With 0 all are kept.
+        Goals are near duplicates if they lie in the same cell of a grid of width `spacing` in position and
+        `spacing` / 0.1 s in velocity. Each cell keeps only the goals of the demonstration to which its most valuable
+        goal belongs. Thus many demonstrations along one path cost little more than one. A single demonstration keeps
+        all of its goals.
 
         Args:
-            spacing: [m].
+            spacing: Width of a cell [m]; 0 keeps all goals.
         """
         order = np.argsort(-self.value, kind="stable")
         if spacing == 0.0 or len(self.starts) == 2:
@@ -77,7 +79,7 @@ class DemonstratedGoals:
         return len(self.goal)
 
     def split(self, row: np.ndarray) -> list[np.ndarray]:
-        """Return one entry per goal (goals,) as one array (H_j + 1,) per demonstration."""
+        """Split an array with one entry per goal, shape (goals,), into one per demonstration, shape (H_j + 1,)."""
         return np.split(row, self.starts[1:-1])
 
     def locate(self, index: int) -> tuple[int, int]:
@@ -92,7 +94,7 @@ def _checked(
     goals: GoalSet,
     shape: tuple[int, ...] | None,
 ) -> Float[np.ndarray, "steps ..."]:
-    """Return a demonstration as float32, or raise one line that says which one is wrong and how."""
+    """Return a demonstration as float32; raises ValueError with one line that names the demonstration and the error."""
     try:
         array = np.asarray(demonstration, dtype=np.float32)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Schedules for the learner's discount. The γ inside Φ and the shaped reward never moves."""
+"""Schedule of the learner's discount; the γ of Φ and of the shaped reward is constant."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ def linear_annealing(step: int, total_steps: int, gamma: float) -> float:
 
     γ̄(step) = γ · min(step / total_steps, 1)          (paper, section "Guiding Exploration by …")
 
-    With γ̄ = 0 the agent follows the potential greedily; with γ̄ = γ the optimum is the task's own.
+    With γ̄ = 0 the agent follows the potential greedily; with γ̄ = γ the optimal policies are those of the task.
 
     Args:
-        step: environment steps taken so far [steps], ≥ 0.
-        total_steps: steps from 0 to γ [steps]; 0 switches annealing off and gives γ throughout.
-        gamma: the task's discount, in [0, 1].
+        step: Environment steps taken so far [steps], ≥ 0.
+        total_steps: Steps after which γ̄ reaches γ [steps]; 0 disables annealing, and γ is returned.
+        gamma: Discount γ of the task, in [0, 1].
 
     Raises:
-        ValueError: an argument is outside its range.
+        ValueError: An argument is outside its range.
     """
     if not 0.0 <= gamma <= 1.0:
         raise ValueError(f"gamma is {gamma}; give a discount in [0, 1]")

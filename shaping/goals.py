@@ -1,14 +1,14 @@
-"""Goal sets in observation space: extract a goal, substitute it, measure how far away it is.
+"""Goal sets in observation space: extract a goal, substitute it, and compute the distance to it.
 
-A goal constrains only the goal-relevant part of an observation (the puck, never the arm), and only ever as a
-displacement: observations hold `puck − goal`, so aiming at a demonstrated puck position means subtracting the
-demonstration's own displacement,
+A goal constrains only the goal-relevant part of an observation (the puck, not the arm), and only as a displacement.
+Observations hold `puck − goal`, so a demonstrated puck position is substituted as the goal by subtracting its
+displacement,
 
     (puck − goal) − (puck_demonstrated − goal) = puck − puck_demonstrated,
 
 and no absolute coordinate is needed (paper, section "Learning From (Partial) Observations").
 
-Every function accepts NumPy arrays and torch tensors and returns what it was given.
+Every function accepts NumPy arrays and torch tensors, and returns the type that it was given.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ ArrayT = TypeVar("ArrayT", np.ndarray, Tensor)
 
 
 class GoalSet(ABC):
-    """What a goal is for one kind of observation.
+    """Definition of goals for one kind of observation.
 
     Attributes:
-        name: kind of observation, as in `make_goals`.
-        observation_shape: shape of one observation; a cloud may also have another number of points.
-        goal_dim: numbers in a goal; the first two are a planar position [m].
-        columns: the columns of an observation that a goal moves.
+        name: Kind of observation, as in `make_goals`.
+        observation_shape: Shape of one observation; a cloud may also have another number of points.
+        goal_dim: Size of a goal; its first two numbers are a position in the plane [m].
+        columns: Columns of an observation that depend on the goal.
     """
 
     name: ClassVar[str]
@@ -43,32 +43,32 @@ class GoalSet(ABC):
 
     @abstractmethod
     def extract(self, observation: Float[ArrayT, "..."]) -> Float[ArrayT, "*batch goal"]:
-        """Return the goal an observation achieves: its puck, relative to the environment's goal."""
+        """Return the achieved goal of an observation: the puck relative to the goal of the environment."""
 
     @abstractmethod
     def shift(self, goal: Float[ArrayT, "*batch goal"]) -> Float[ArrayT, "..."]:
-        """Return what to subtract from an observation to aim it at `goal`; zero outside `columns`."""
+        """Return the array to subtract from an observation to substitute `goal`; it is zero outside `columns`."""
 
     def clip(self, goal: Float[ArrayT, "*batch goal"]) -> Float[ArrayT, "*batch goal"]:
-        """Return the goal nearest to `goal` among those the value estimator was trained on."""
+        """Return the goal closest to `goal` in the range that the value estimator was trained on."""
         return goal
 
     def substitute(
         self, observation: Float[ArrayT, "batch ..."], goal: Float[ArrayT, "goals goal"]
     ) -> Float[ArrayT, "batch goals ..."]:
-        """Return every observation aimed at every goal, for any number of each."""
+        """Return every observation with every goal substituted."""
         return rearrange(observation, "batch ... -> batch 1 ...") - self.shift(goal)
 
     def relabel(
         self, observation: Float[ArrayT, "batch ..."], goal: Float[ArrayT, "batch goal"]
     ) -> Float[ArrayT, "batch ..."]:
-        """Return observation i aimed at goal i."""
+        """Return observation i with goal i substituted."""
         return observation - self.shift(goal)
 
     def displacement(
         self, observation: Float[ArrayT, "batch ..."], goal: Float[ArrayT, "goals goal"]
     ) -> Float[ArrayT, "batch goals"]:
-        """Return the distance [m] from each observation's puck to each goal; velocities do not count."""
+        """Return the distance from the puck of each observation to each goal [m]; velocities are ignored."""
         offset = self.extract(observation)[:, None, :2] - goal[:, :2]
         x, y = offset[..., 0], offset[..., 1]
         return (x * x + y * y) ** 0.5
@@ -76,11 +76,11 @@ class GoalSet(ABC):
 
 @dataclass(frozen=True)
 class StateGoals(GoalSet):
-    """Goals of the state `[s_PE, v_PE, s_PG, v_PG]`: the puck's `[s_PG, v_PG]`, in m and m/s.
+    """Goals of the state `[s_PE, v_PE, s_PG, v_PG]`: `[s_PG, v_PG]` of the puck [m, m/s].
 
     Attributes:
-        goal_speed: largest goal velocity per axis [m/s] that the estimator was trained on. A demonstrated
-            puck may be faster; `clip` brings its goal back into the trained range.
+        goal_speed: Largest goal velocity per axis that the estimator was trained on [m/s]. A demonstrated puck may be
+            faster; `clip` limits its velocity to this range.
     """
 
     goal_speed: float = 0.05
@@ -95,11 +95,11 @@ class StateGoals(GoalSet):
         return observation[..., self.columns]
 
     def shift(self, goal: Float[ArrayT, "*batch 4"]) -> Float[ArrayT, "*batch 8"]:
-        """Return zeros for the arm's columns, then the goal."""
+        """Return zeros for the columns of the arm, followed by the goal."""
         return _pad_left(goal, 4)
 
     def clip(self, goal: Float[ArrayT, "*batch 4"]) -> Float[ArrayT, "*batch 4"]:
-        """Return the goal with its velocity within ±`goal_speed`."""
+        """Return the goal with its velocity clipped to ±`goal_speed`."""
         clipped = goal + 0  # a copy, in NumPy and in torch
         clipped[..., 2:] = goal[..., 2:].clip(-self.goal_speed, self.goal_speed)
         return clipped
@@ -109,7 +109,7 @@ class StateGoals(GoalSet):
 class CloudGoals(GoalSet):
     """Goals of the cloud `[p_i − E, p_i − G]` (xy) [m]: the centroid of the points relative to the goal.
 
-    The centroid does not depend on the order of the points, and one subtraction moves all of them alike.
+    The centroid does not depend on the order of the points, and the same shift is subtracted from every point.
     """
 
     name: ClassVar[str] = "pointcloud"
@@ -122,7 +122,7 @@ class CloudGoals(GoalSet):
         return observation[..., self.columns].mean(-2)
 
     def shift(self, goal: Float[ArrayT, "*batch 2"]) -> Float[ArrayT, "*batch 1 4"]:
-        """Return one row for all points: zeros for the columns relative to E, then the goal."""
+        """Return one row for all points: zeros for the columns relative to E, followed by the goal."""
         return _pad_left(goal[..., None, :], 2)
 
 
@@ -131,10 +131,10 @@ def make_goals(observation: str, goal_speed: float = 0.05) -> GoalSet:
 
     Args:
         observation: "state" or "pointcloud".
-        goal_speed: see `StateGoals`; clouds carry no velocity and ignore it [m/s].
+        goal_speed: See `StateGoals` [m/s]; ignored for clouds, which hold no velocity.
 
     Raises:
-        ValueError: `observation` is neither.
+        ValueError: Unknown observation.
     """
     if observation == StateGoals.name:
         return StateGoals(goal_speed)
@@ -144,7 +144,7 @@ def make_goals(observation: str, goal_speed: float = 0.05) -> GoalSet:
 
 
 def _pad_left(goal: ArrayT, width: int) -> ArrayT:
-    """Return `goal` behind `width` columns of zeros."""
+    """Return `goal` preceded by `width` columns of zeros."""
     if isinstance(goal, Tensor):
         return torch.nn.functional.pad(goal, (width, 0))
     zeros = np.zeros((*goal.shape[:-1], width), dtype=goal.dtype)

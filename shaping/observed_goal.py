@@ -1,4 +1,4 @@
-"""A goal set in observation space, as the task that the prior is learned on."""
+"""Wrapper that defines success in observation space, for the task on which the value estimator is pre-trained."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ from shaping.goals import GoalSet
 
 
 class ObservedGoal(gymnasium.Wrapper):
-    """Decide whether the goal is reached by what the observation shows, not by the simulator's state.
+    """Compute success from the observation instead of the simulator state.
 
-    Φ measures demonstrated goals in observations (for a cloud, the centroid of the points that a camera sees, several
-    mm beside the puck's centre). A value learned on goals of the simulator would be that of another goal (paper,
-    section "Learning From (Partial) Observations": goal sets are defined in the observation space).
+    Φ uses demonstrated goals as they are observed (for a cloud: the centroid of the visible points, which is several mm
+    away from the puck's centre). A value estimator trained on goals of the simulator would estimate the value of a
+    different goal (paper, section "Learning From (Partial) Observations": goal sets are defined in the observation
+    space).
 
-    achieved position = desired position + extract(observation); achieved velocity = its change over the last step.
-    `info["achieved_goal"]`, `info["is_success"]`, the reward and `terminated` follow from these by the environment's
-    own `goal_reward`. A frame that does not show the puck reaches no goal: its velocity is unknown, infinity.
+    achieved position = desired position + extract(observation); achieved velocity = change of the achieved position
+    over the last step. From these, `goal_reward` of the environment gives `info["achieved_goal"]`,
+    `info["is_success"]`, the reward and `terminated`. In a frame that does not show the puck, the velocity is unknown
+    and set to infinity, so no goal is reached.
 
     Args:
-        env: environment with `goal_reward(achieved, desired)` and `info["desired_goal"]`, position and velocity (4,)
-            [m, m/s], and a constant rate `metadata["render_fps"]` [steps/s].
-        goals: goal set of its observations.
+        env: Environment with `goal_reward(achieved, desired)`, `info["desired_goal"]`, position and velocity, shape
+            (4,) [m, m/s], and a constant rate `metadata["render_fps"]` [steps/s].
+        goals: Goal set of the observations.
     """
 
     def __init__(self, env: gymnasium.Env, goals: GoalSet) -> None:
@@ -33,13 +35,13 @@ class ObservedGoal(gymnasium.Wrapper):
         self._achieved = np.zeros(2)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Start an episode, at rest."""
+        """Reset the environment; the achieved velocity of the first frame is 0."""
         observation, info = self.env.reset(seed=seed, options=options)
         self._achieved = self._position(observation, info)
         return observation, self._judged(info, np.zeros(2))
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Take a step; it terminates where the observed goal is reached."""
+        """Take a step; the episode terminates when the observed goal is reached."""
         observation, _, _, truncated, info = self.env.step(action)
         before, self._achieved = self._achieved, self._position(observation, info)
         velocity = (self._achieved - before) * self.metadata["render_fps"]
@@ -47,11 +49,11 @@ class ObservedGoal(gymnasium.Wrapper):
         return observation, float(info["is_success"]), info["is_success"], truncated, info
 
     def get_state(self) -> dict[str, Any]:
-        """Position of the last observation, as plain data for a checkpoint."""
+        """Return the achieved position of the last observation, as plain data for a checkpoint."""
         return {"achieved": self._achieved.tolist()}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Continue from what `get_state` returned."""
+        """Restore a state returned by `get_state`."""
         self._achieved = np.array(state["achieved"])
 
     def _position(self, observation: np.ndarray, info: dict[str, Any]) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Φ: demonstrations and a goal-conditioned value estimator, combined into a potential."""
+"""The potential Φ, computed from demonstrations and a goal-conditioned value estimator."""
 
 from __future__ import annotations
 
@@ -17,43 +17,44 @@ from shaping.goals import GoalSet
 
 Estimator = Callable[[Tensor], Tensor]
 
-_FIRST_GOALS = 32  # for each state; more would also evaluate goals that cannot win
-_MAX_PAIRS = 128  # (state, goal) pairs per network call; activations of their points still fit the cache
+_FIRST_GOALS = 32  # goals per state in the first round; more would include goals that cannot be the maximum
+_MAX_PAIRS = 128  # (state, goal) pairs per network call; the activations of their points still fit in the cache
 _MAX_CELLS = 2**20  # entries of one state × goal table
 
 
 class Potential:
-    """Estimate how soon the goal is reached by joining a demonstration and following it.
+    """Potential that estimates how soon the goal is reached by moving to a demonstrated state and following on.
 
     V_d^j(t) = γ^(H_j − t)                                                      (paper, eq. demo_reward)
     Φ^j(s)   = max_{t: s_t^j ∈ Δ(s)} [ V_d^j(t) ⊕ Ṽ_g(s; g(s_t^j)) ]            (eq. demo_pot)
     Φ(s)     = max_j Φ^j(s);  0 where Δ(s) is empty, `terminal` on the goal set (eq. sinle_pot)
 
-    with ⊕ the sum (the paper's choice) or the product, γ to (steps to the demonstration + steps along it).
-    Δ(s) holds the demonstrated goals that the estimator was trained for: at most `radius` away and of value
-    at least `beta`. Ṽ_g is clipped to [0, 1] first: a step elsewhere then earns γΦ(s′) ≤ 2γ, and entering the
-    goal, with `terminal` = 1, earns 1 + γ, which is more.
+    where ⊕ is the sum (the paper's choice) or the product, which is γ to the power of (steps to the demonstration +
+    steps along it). Δ(s) is the set of demonstrated goals in the range of the estimator: at most `radius` away and with
+    a value of at least `beta`. Ṽ_g is first clipped to [0, 1]. A step outside the goal set then earns γΦ(s′) ≤ 2γ,
+    which is less than the 1 + γ earned by entering the goal set with `terminal` = 1.
 
-    A module given as `estimator` is copied: training it afterwards does not move the potential.
+    If `estimator` is a module, it is copied: training it afterwards does not change the potential.
 
     Args:
-        estimator: maps observations (pairs, *shape) to values (pairs,); usually a `ValueEstimator`.
-        demonstrations: one array (H_j + 1, *shape) of observations each, the last in the goal set. Actions
-            are not needed, and each demonstration keeps its own H_j.
-        goals: goal set of the observations; the estimator's own by default.
-        gamma: γ of the task [1 per step], the estimator's own by default, and 0.99 if it has none; it does not follow
-            the learner's annealed discount.
+        estimator: Function of observations, shape (pairs, *shape), that returns values, shape (pairs,); usually a
+            `ValueEstimator`.
+        demonstrations: One array of observations per demonstration, shape (H_j + 1, *shape), the last in the goal set.
+            Actions are not needed, and demonstrations may differ in their length H_j.
+        goals: Goal set of the observations; defaults to that of the estimator.
+        gamma: Discount γ of the task [1 per step]; defaults to that of the estimator, or 0.99 if it has none. It does
+            not follow the learner's annealed discount.
         combine: "product" or "sum".
-        radius: largest distance from the puck to a demonstrated goal [m]. Further than the estimator was
-            trained on, or through an obstacle, values are fiction: look at Φ over the table before choosing.
-        beta: least estimated value of a goal in Δ(s), in [0, 1].
+        radius: Largest distance from the puck to a demonstrated goal [m]. At distances beyond those of training, or
+            across obstacles, estimated values are unreliable: inspect Φ over the table before increasing it.
+        beta: Smallest estimated value of a goal in Δ(s), in [0, 1].
         terminal: Φ on the goal set.
-        spacing: goals this close to one another are taken from one demonstration only, the one worth most there
-            (`DemonstratedGoals.in_order`) [m]; 0 keeps all. It changes nothing for one demonstration.
+        spacing: Of goals closer than this to each other, only those of one demonstration are kept, the one with the
+            most valuable goal (`DemonstratedGoals.in_order`) [m]; 0 keeps all. Has no effect with one demonstration.
 
     Raises:
-        ValueError: an argument is out of range or does not fit the estimator, or a demonstration is empty, wrongly
-            shaped or not finite.
+        ValueError: An argument is out of range or does not match the estimator, or a demonstration is empty, has the
+            wrong shape or is not finite.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class Potential:
         terminal: float = 1.0,
         spacing: float = 0.005,
     ) -> None:
-        counted = getattr(estimator, "gamma", None)  # by which the estimator's values count steps
+        counted = getattr(estimator, "gamma", None)  # the discount of the estimator's values
         gamma = (0.99 if counted is None else counted) if gamma is None else gamma
         _check_settings(gamma, combine, radius, beta, terminal, spacing)
         if counted is not None and gamma != counted:
@@ -97,7 +98,7 @@ class Potential:
 
     @property
     def largest(self) -> float:
-        """The largest Φ that can be outside the goal set."""
+        """Upper bound of Φ outside the goal set."""
         return 1.0 if self.combine == "product" else 2.0
 
     def __repr__(self) -> str:
@@ -110,10 +111,17 @@ class Potential:
     def __call__(
         self, observations: Float[np.ndarray, "batch ..."], success: Bool[np.ndarray, " batch"] | None = None
     ) -> Float[np.ndarray, " batch"]:
-        """Return Φ of every observation, `terminal` where `success` (nowhere by default).
+        """Return Φ of every observation, and `terminal` where `success` is True.
+
+        Args:
+            observations: Observations, shape (batch, *shape).
+            success: Whether each observation is in the goal set, shape (batch,); defaults to False.
+
+        Returns:
+            Φ, shape (batch,).
 
         Raises:
-            ValueError: observations are wrongly shaped, or they or the estimator's values are not finite.
+            ValueError: Observations have the wrong shape, or they or the estimator's values are not finite.
         """
         observations = self._checked(observations)
         count = len(observations)
@@ -128,14 +136,14 @@ class Potential:
     def goal(
         self, observations: Float[np.ndarray, "batch ..."]
     ) -> tuple[Float[np.ndarray, "batch ..."], Bool[np.ndarray, " batch"]]:
-        """Aim every observation at the demonstrated goal that Φ chose, where a guiding policy should go.
+        """Substitute in every observation the demonstrated goal that attains Φ, as the target of a guiding policy.
 
-        Where that is the last goal of a demonstration, which is known only to lie in the goal set, often at its edge,
-        the task's own goal takes its place: a policy that comes near the edge need not have entered.
+        If that is the last goal of a demonstration, the goal of the task is used instead. The last goal is known only
+        to lie in the goal set, often at its boundary, and a policy that comes close to it need not enter the set.
 
         Returns:
-            The observations with that goal substituted, and whether there is one; an observation without one
-            is returned as it is.
+            Observations with the goal substituted, shape (batch, *shape), and whether there is such a goal, shape
+            (batch,); an observation without one is returned unchanged.
         """
         observations = self._checked(observations)
         _, chosen = self._best(observations)
@@ -145,10 +153,10 @@ class Potential:
         return aimed, valid
 
     def explain(self, observation: Float[np.ndarray, "..."]) -> dict[str, Any]:
-        """Take Φ of one observation apart, as if it were outside the goal set.
+        """Return the terms of Φ of one observation, which is taken to be outside the goal set.
 
         Returns:
-            "V_d", "V_g": one array (H_j + 1,) per demonstration, Ṽ_g clipped, out of range too;
+            "V_d", "V_g": one array (H_j + 1,) per demonstration; Ṽ_g is clipped to [0, 1] and also given outside Δ(s);
             "distance": likewise, from the puck to the demonstrated goal [m];
             "in_range": likewise, whether the demonstrated goal is in Δ(s);
             "chosen": (demonstration j, step t) of the maximum, or None;
@@ -173,7 +181,7 @@ class Potential:
         """Return the SHA-256 (hex) of everything Φ depends on: estimator, demonstrations and settings.
 
         Raises:
-            TypeError: the estimator has no `fingerprint()` of its own.
+            TypeError: The estimator has no method `fingerprint()`.
         """
         estimator_fingerprint = getattr(self.estimator, "fingerprint", None)
         if estimator_fingerprint is None:
@@ -200,10 +208,10 @@ class Potential:
         return potential, chosen
 
     def _scores(self, observations: Float[np.ndarray, "batch ..."]) -> Float[np.ndarray, "batch goals"]:
-        """Return V_d ⊕ Ṽ_g, goals in `_order`; −∞ outside Δ(s) and where it cannot be a row's maximum.
+        """Return V_d ⊕ Ṽ_g, goals in `_order`; −∞ outside Δ(s) and where it cannot be the maximum of a row.
 
-        The network is the cost, so it sees few pairs: those in range, the most promising first, and no more
-        once V_d ⊕ 1, which no goal can exceed, is not above what the row has reached.
+        The network dominates the cost, so it evaluates few pairs: only those in range, in descending order of V_d. A
+        goal is skipped if its upper bound V_d ⊕ 1 is not above the current maximum of the row.
         """
         near = self.goals.displacement(observations, self.demonstrated.goal[self._order]) <= self.radius
         demonstrated = self.demonstrated.value[self._order]
@@ -230,13 +238,13 @@ class Potential:
         rows: Int[np.ndarray, " pairs"],
         columns: Int[np.ndarray, " pairs"],
     ) -> Float[np.ndarray, " pairs"]:
-        """Return Ṽ_g ∈ [0, 1] of observation rows[i] aimed at demonstrated goal columns[i]."""
+        """Return Ṽ_g ∈ [0, 1] of observation rows[i] with demonstrated goal columns[i] substituted."""
         value = np.empty(len(rows), dtype=np.float32)
         for start in range(0, len(rows), _MAX_PAIRS):
             part = slice(start, start + _MAX_PAIRS)
             aimed = observations[rows[part]] - self.demonstrated.shift[columns[part]]
             value[part] = self.estimator(torch.from_numpy(aimed)).reshape(-1).numpy()
-        # Before clipping, which would turn an infinite value into a harmless 1.
+        # Checked before clipping, which would replace an infinite value by 1.
         finite = np.isfinite(value)
         if not finite.all():
             bad = int(np.flatnonzero(~finite)[0])
@@ -244,7 +252,7 @@ class Potential:
         return value.clip(0.0, 1.0)
 
     def _checked(self, observations: Float[np.ndarray, "batch ..."]) -> Float[np.ndarray, "batch ..."]:
-        """Return the observations as float32, of the demonstrations' shape and finite."""
+        """Return the observations as float32, after checking that they are finite and have the right shape."""
         observations = np.asarray(observations, dtype=np.float32)
         shape = observations.shape
         if observations.ndim == 0 or shape[1:] != self.observation_shape:
@@ -257,7 +265,7 @@ class Potential:
 
 
 def _check_settings(gamma: float, combine: str, radius: float, beta: float, terminal: float, spacing: float) -> None:
-    """Raise for a setting outside its range."""
+    """Check that all settings are in their ranges, or raise ValueError."""
     if combine not in ("product", "sum"):
         raise ValueError(f"combine is {combine!r}; valid names: product, sum")
     if not 0.0 < gamma <= 1.0:

@@ -1,4 +1,4 @@
-"""Whether a step reached the goal set: the task says so, and nothing is concluded from how an episode ends."""
+"""Success of a step, as reported by the task in `info`; it is not inferred from the end of the episode."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def succeeded(info: Mapping[str, Any], success: Success = IS_SUCCESS, ended: boo
     """Return whether the step that gave `info` reached the goal set.
 
     Args:
-        info: Of the step.
+        info: The `info` of the step.
         success: A key of `info`, or a function of it.
-        ended: Whether the answer is needed. If it is not, a task that does not say it has not succeeded; many say it
-            at the end of an episode only.
+        ended: Whether the success must be reported. If False, missing success means False, because many tasks report
+            it at the end of an episode only.
 
     Raises:
-        ValueError: The answer is needed and `info` has no such key, or it is neither true nor false.
+        ValueError: The success must be reported and is missing in `info`, or it is neither true nor false.
     """
     try:
         said = success(info) if callable(success) else info[success]

@@ -1,4 +1,4 @@
-"""Files of tensors and plain data that may come from anybody."""
+"""Read and write files of tensors and plain data; files from untrusted sources can be read safely."""
 
 import io
 import threading
@@ -19,13 +19,14 @@ from envs.files import read_regular, write_bytes
 
 
 def read_tensors(path: Path, device: str | torch.device = "cpu") -> dict[str, Any]:
-    """Read tensors and plain data; nothing in the file is executed.
+    """Read tensors and plain data without executing anything in the file.
 
-    PyTorch itself checks no checksums, and unpacks what is small in the file and large in memory; both are refused.
+    PyTorch does not verify checksums and accepts compressed entries, which may be small in the file and large in
+    memory. Here, damaged files and compressed entries are refused.
 
     Raises:
-        FileNotFoundError: No such file.
-        ValueError: Not a regular file, damaged, or more than tensors and plain data.
+        FileNotFoundError: The file does not exist.
+        ValueError: The file is not regular, is damaged, or holds more than tensors and plain data.
     """
     data = read_regular(path)
     try:
@@ -33,7 +34,7 @@ def read_tensors(path: Path, device: str | torch.device = "cpu") -> dict[str, An
             packed = any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist())
             damaged = "compressed" if packed else archive.testzip()
         content = None if damaged else torch.load(io.BytesIO(data), map_location=device, weights_only=True)
-    except Exception as error:  # an arbitrary file can make the readers raise almost anything
+    except Exception as error:  # a damaged file can cause almost any error
         raise ValueError(f"{path}: damaged, or more than weights ({type(error).__name__})") from error
     if not isinstance(content, dict):
         raise ValueError(f"{path}: damaged, or not made by this program ({damaged or type(content).__name__})")
@@ -42,13 +43,15 @@ def read_tensors(path: Path, device: str | torch.device = "cpu") -> dict[str, An
 
 @contextmanager
 def building_at_most(size: int) -> Iterator[None]:
-    """Limit the parameters of the modules that this thread builds, before their memory is touched.
+    """Limit the total size of the parameters and buffers of modules that this thread builds in the context.
+
+    The limit is checked before the memory of a tensor is written.
 
     Args:
-        size: Of all of them together [bytes].
+        size: Largest total size [bytes].
 
     Raises:
-        ValueError: They are larger.
+        ValueError: The total size exceeds the limit.
     """
     thread, seen, total = threading.get_ident(), {}, 0
 
@@ -56,7 +59,7 @@ def building_at_most(size: int) -> Iterator[None]:
         nonlocal total
         if tensor is None or id(tensor) in seen or threading.get_ident() != thread:
             return
-        seen[id(tensor)] = tensor  # held, so that no other one gets its id
+        seen[id(tensor)] = tensor  # keeps the tensor alive, so that its id is not reused
         total += tensor.nbytes
         if total > size:
             raise ValueError(f"it makes networks larger than the file's, of {size} bytes")
@@ -70,16 +73,16 @@ def building_at_most(size: int) -> Iterator[None]:
 
 
 def write_tensors(path: Path, content: dict[str, Any]) -> None:
-    """Write tensors and plain data, whole or not at all.
+    """Write tensors and plain data atomically.
 
     Raises:
-        OSError: The file cannot be written; names it.
+        OSError: The file cannot be written; the message names it.
     """
     write_bytes(path, tensor_bytes(content))
 
 
 def tensor_bytes(content: dict[str, Any]) -> bytes:
-    """Return PyTorch's file of tensors and plain data."""
+    """Return tensors and plain data in PyTorch's file format."""
     stream = io.BytesIO()
     torch.save(content, stream)
     return stream.getvalue()

@@ -1,4 +1,4 @@
-"""Ṽ_g: the goal-conditioned value estimator and its goal policy, as one module with one file format."""
+"""Goal-conditioned value estimator Ṽ_g with its goal policy, as one module with a file format."""
 
 from __future__ import annotations
 
@@ -21,27 +21,28 @@ FILE_FORMAT = "shaping.ValueEstimator/1"
 LOG_STD_RANGE = (
     -20.0,
     2.0,
-)  # Stable-Baselines3's, so that its SAC actors and this head are the same distribution
+)  # as in Stable-Baselines3, so that its SAC actors and this head give the same distribution
 
 
 class ValueEstimator(nn.Module):
-    """Estimate Ṽ_g(s; g) = γ^n, n the steps the goal policy needs to bring the puck from s to g.
+    """Estimate Ṽ_g(s; g) = γ^n, where n is the number of steps of the goal policy to push the puck from s to g.
 
-    The goal needs no second input: an observation holds the puck relative to the goal (see `shaping.goals`).
-    One encoder feeds two heads, the value and a tanh-Gaussian goal policy.
+    The goal is not a separate input, because an observation holds the puck relative to the goal (see `shaping.goals`).
+    An encoder is shared by two heads, the value and a tanh-Gaussian goal policy.
 
     Args:
         observation: "state" or "pointcloud".
-        encoder: name of a registered encoder (`perception.available_encoders()`).
-        encoder_kwargs: its own arguments, plain data (numbers, strings, booleans, lists of them).
-        hidden: widths of the hidden layers of both heads.
-        action_dim: numbers in an action.
-        gamma: discount per step under which the value is γ^n.
-        bounds: range of the returned value. The paper's by default; a `Potential` clips to [0, 1] besides.
-        goal_speed: largest goal velocity per axis in training [m/s].
+        encoder: Name of a registered encoder (`perception.available_encoders()`).
+        encoder_kwargs: Arguments of the encoder, as plain data (numbers, strings, booleans, lists of them).
+        hidden: Widths of the hidden layers of both heads.
+        action_dim: Size of an action.
+        gamma: Discount γ of the value γ^n [1 per step].
+        bounds: Range to which the returned value is clipped; defaults to the paper's. A `Potential` also clips to
+            [0, 1].
+        goal_speed: Largest goal velocity per axis in training [m/s].
 
     Raises:
-        ValueError: unknown observation, reversed bounds, γ outside (0, 1], or encoder arguments that cannot be stored.
+        ValueError: Unknown observation, reversed bounds, γ outside (0, 1], or encoder arguments that cannot be stored.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class ValueEstimator(nn.Module):
         goal_speed: float = 0.05,
     ) -> None:
         super().__init__()
-        # Imported here: shaping with one's own estimator must not need the perception package.
+        # Imported late, so that shaping with a custom estimator does not need the perception package.
         from perception.registry import make_encoder
 
         low, high = bounds
@@ -76,7 +77,7 @@ class ValueEstimator(nn.Module):
             "goal_speed": goal_speed,
         }
         try:
-            # Through JSON and back, so that a loaded estimator's configuration equals the saved one's.
+            # Converted to JSON and back, so that the configuration is the same after saving and loading.
             self.config = json.loads(json.dumps(self.config))
         except TypeError as error:
             raise ValueError(f"estimator configuration holds more than plain data ({error}): {self.config}") from None
@@ -92,7 +93,7 @@ class ValueEstimator(nn.Module):
         self.policy = _mlp(features, hidden, 2 * action_dim)
 
     def forward(self, observation: Float[Tensor, "batch ..."]) -> Float[Tensor, " batch"]:
-        """Return Ṽ_g clipped to `bounds`; its gradient is zero where it is clipped (fit `raw_value`)."""
+        """Return Ṽ_g clipped to `bounds`; its gradient is zero where it is clipped (use `raw_value` for regression)."""
         return self.raw_value(observation).clamp(*self.bounds)
 
     def raw_value(self, observation: Float[Tensor, "batch ..."]) -> Float[Tensor, " batch"]:
@@ -102,7 +103,7 @@ class ValueEstimator(nn.Module):
     def action_distribution(
         self, observation: Float[Tensor, "batch ..."]
     ) -> tuple[Float[Tensor, "batch action"], Float[Tensor, "batch action"]]:
-        """Return mean and log standard deviation of the goal policy, before the tanh."""
+        """Return mean and log standard deviation of the goal policy before the tanh."""
         mean, log_std = self.policy(self.encoder(observation)).chunk(2, dim=-1)
         return mean, log_std.clamp(*LOG_STD_RANGE)
 
@@ -112,7 +113,7 @@ class ValueEstimator(nn.Module):
         return mean.tanh()
 
     def fingerprint(self) -> str:
-        """Return the SHA-256 (hex) of configuration and weights, the same on any device."""
+        """Return the SHA-256 (hex) of configuration and weights; it does not depend on the device."""
         digest = hashlib.sha256(json.dumps(self.config, sort_keys=True).encode())
         for name, tensor in sorted(self.state_dict().items()):
             data = tensor.detach().cpu().contiguous()
@@ -121,7 +122,7 @@ class ValueEstimator(nn.Module):
         return digest.hexdigest()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write configuration, weights and fingerprint to `path`; the file is complete or is not there."""
+        """Write configuration, weights and fingerprint to `path` atomically."""
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         content = {
@@ -142,17 +143,17 @@ class ValueEstimator(nn.Module):
         *,
         observation: str | None = None,
     ) -> ValueEstimator:
-        """Read an estimator that `save` wrote. Nothing in the file is executed.
+        """Read an estimator written by `save`, without executing anything in the file.
 
         Args:
-            path: the file.
-            device: where the weights go.
-            observation: the kind of observation the caller is going to pass; None accepts any.
+            path: File of the estimator.
+            device: Device of the weights.
+            observation: Required kind of observation; None accepts any.
 
         Raises:
-            FileNotFoundError: there is no such file.
-            ValueError: the file is truncated, altered, not an estimator, made for another observation, or
-                names an unknown encoder.
+            FileNotFoundError: The file does not exist.
+            ValueError: The file is truncated, altered, not an estimator, made for another observation, or names an
+                unknown encoder.
         """
         content = _read(Path(path), device)
         config = content["config"]
@@ -183,7 +184,7 @@ def _mlp(in_features: int, hidden: Sequence[int], out_features: int) -> nn.Seque
 
 
 def _read(path: Path, device: str | torch.device) -> dict[str, Any]:
-    """Return the checked top level of an estimator file."""
+    """Return the content of an estimator file, after checking its top level."""
     try:
         content: Any = read_tensors(path, device)
     except FileNotFoundError:

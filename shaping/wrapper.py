@@ -1,4 +1,4 @@
-"""Shaped rewards for any Gymnasium environment and any algorithm.
+"""Wrapper that shapes the reward of any Gymnasium environment, for any algorithm.
 
 With your own task, an estimator from `python -m agents.pretrain` and one recorded sequence of observations:
 
@@ -13,14 +13,14 @@ With your own task, an estimator from `python -m agents.pretrain` and one record
     observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
     print(info["unshaped_reward"], info["potential"], info["next_potential"])
 
-Your own potential is a function of a batch of observations (batch, ...) and success flags (batch,):
+A custom potential is a function of a batch of observations (batch, ...) and success flags (batch,):
 
     def potential(observations, success):
         return numpy.where(success, 1.0, numpy.exp(-abs(observations[:, 0])))
 
-Your task should end an episode with `terminated` only where nothing can follow, and cut it at a time limit
-with `truncated`. It says by `info["is_success"]` whether a step reached the goal set; of one that says it otherwise,
-`success=` names the key of `info`, or is a function of `info`.
+The task should set `terminated` only in terminal states and `truncated` at a time limit. By default,
+`info["is_success"]` tells whether a step reached the goal set; the argument `success` sets another key of `info` or a
+function of `info`.
 """
 
 from __future__ import annotations
@@ -41,29 +41,30 @@ class PotentialShaping(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs)
 
     Φ is evaluated once per step: Φ(s′) of a step is Φ(s) of the next. Φ(s′) depends on how the step ended:
 
-    - in the goal set (`success` says so): Φ's own constant there, also where the episode goes on, for a Φ
-      that is a function of the state alone keeps the optimal policies;
-    - terminated otherwise: 0, so that no potential can make failing attractive;
-    - `truncated`, or not ended: the ordinary Φ(s′). A time limit is not an end; bootstrap from s′.
+    - in the goal set (according to `success`): the constant of Φ there, even if the episode continues, because a Φ that
+      is a function of the state only keeps the optimal policies;
+    - terminated elsewhere: 0, so that no potential can reward failures;
+    - truncated, or not ended: the ordinary Φ(s′). A time limit is not a terminal state; bootstrap from s′.
 
-    A start counts as outside the goal set. A frame that does not show the puck (`info["puck_visible"]` is False)
-    repeats the Φ last seen in the episode; before the first sight, and with it, nothing is shaped (see
-    `shaping.visibility`).
+    The initial state counts as outside the goal set. A frame that does not show the puck (`info["puck_visible"]` is
+    False) takes the last Φ of the episode; transitions up to and including the one into the first visible frame are not
+    shaped (see `shaping.visibility`).
 
-    `info` gains "potential" Φ(s), "next_potential" Φ(s′) and "unshaped_reward" r; after a reset s′ is s, and r is 0.
+    The wrapper adds "potential" Φ(s), "next_potential" Φ(s′) and "unshaped_reward" r to `info`; after a reset, s′ is s
+    and r is 0.
 
-    ``gymnasium.make(env.spec)`` makes another one with the same potential. As with every function that Gymnasium's
-    wrappers take, JSON cannot hold it: ``env.spec.to_json()`` raises a TypeError.
+    ``gymnasium.make(env.spec)`` creates another environment with the same potential. As for all functions passed to
+    Gymnasium's wrappers, the potential cannot be stored as JSON: ``env.spec.to_json()`` raises a TypeError.
 
     Args:
-        env: environment with a Box observation space that the potential understands.
-        potential: maps observations (batch, *shape) and success flags (batch,) to potentials (batch,).
-        gamma: the task's discount γ; the potential's own by default, and 0.99 if it has none.
-        success: how the task says that a step reached the goal set: a key of `info`, or a function of it.
+        env: Environment with a Box observation space that the potential accepts.
+        potential: Function of observations (batch, *shape) and success flags (batch,) that returns Φ (batch,).
+        gamma: Discount γ of the task; defaults to that of the potential, or 0.99 if it has none.
+        success: Key of `info`, or function of it, that tells whether a step reached the goal set.
 
     Raises:
-        ValueError: the observation space is not a Box, γ is outside [0, 1], Φ is not one finite number, or an
-            episode terminates and nothing says whether it succeeded.
+        ValueError: The observation space is not a Box, γ is outside [0, 1], Φ is not one finite number, or an episode
+            terminates and its success is not reported.
     """
 
     def __init__(
@@ -87,7 +88,7 @@ class PotentialShaping(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs)
         self._over = False
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Start an episode and remember Φ(s_0)."""
+        """Reset the environment and store Φ(s_0)."""
         observation, info = self.env.reset(seed=seed, options=options)
         self._last, self._over = LastSeen(*self._known(observation, info)), False
         potential = float(self._last.potential[0])
@@ -97,7 +98,7 @@ class PotentialShaping(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs)
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         """Take a step and shape its reward."""
         observation, reward, terminated, truncated, info = self.env.step(action)
-        starts = self._over  # by an `Autoreset` below: no transition, so nothing to shape
+        starts = self._over  # an inner `Autoreset` wrapper has reset the environment: not a transition, so not shaped
         success = not starts and succeeded(info, self.success, ended=bool(terminated))
         frame = self._known(observation, info, bool(terminated), success)
         before, self._last = self._last.follow(*frame, self.gamma)
@@ -109,7 +110,7 @@ class PotentialShaping(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs)
             **info,
             "potential": potential,
             "next_potential": next_potential,
-            "unshaped_reward": info.get("unshaped_reward", float(reward)),  # of another shaping below
+            "unshaped_reward": info.get("unshaped_reward", float(reward)),  # set if an inner wrapper shapes too
         }
         return (
             observation,
@@ -120,17 +121,17 @@ class PotentialShaping(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs)
         )
 
     def get_state(self) -> dict[str, Any]:
-        """What the next reward depends on beside the environment, as plain data for a checkpoint."""
+        """Return what the next reward depends on besides the environment, as plain data for a checkpoint."""
         return {"potential": self._last.potential.tolist(), "seen": self._last.seen.tolist(), "over": self._over}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Continue from what `get_state` returned."""
+        """Restore a state returned by `get_state`."""
         self._last, self._over = LastSeen(np.array(state["potential"]), np.array(state["seen"])), state["over"]
 
     def _known(
         self, observation: Shaped[np.ndarray, "..."], info: dict[str, Any], ended: bool = False, success: bool = False
     ) -> tuple[Float[np.ndarray, "1"], Bool[np.ndarray, "1"]]:
-        """Return Φ of a frame if it is known, and whether it is; that of a failure is not evaluated."""
+        """Return Φ of a frame, and whether it is known; Φ of a failure is 0 and not evaluated."""
         terminal, reached = np.array([ended]), np.array([success])
         visible = puck_visible([info]) & ~terminal
         return known_potential(self._evaluate, np.asarray(observation)[None], visible, terminal, reached)
@@ -138,7 +139,7 @@ class PotentialShaping(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs)
     def _evaluate(
         self, observations: Shaped[np.ndarray, "1 ..."], success: Bool[np.ndarray, "1"]
     ) -> Float[np.ndarray, "1"]:
-        """Return Φ of one observation, checked."""
+        """Return Φ of one observation, after checking that it is one finite number."""
         value = np.asarray(self.potential(observations, success), dtype=float)
         if value.size != 1 or not np.isfinite(value).all():
             raise ValueError(

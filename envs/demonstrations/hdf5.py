@@ -1,8 +1,8 @@
-"""Plain arrays, numbers and words out of HDF5 files of unknown origin.
+"""Read arrays, numbers and strings from untrusted HDF5 files.
 
-Such a file may name other files (links, external storage, virtual datasets) and declare arrays that no machine holds.
-Nothing is followed out of the file, nothing is executed, and sizes are checked before memory is taken: arrays are
-declared first, all that are wanted of a file, and read after.
+Such a file may refer to other files (links, external storage, virtual datasets) and declare arrays larger than the
+memory. References to other files are refused, nothing is executed, and sizes are checked before memory is allocated:
+all required arrays of a file are declared first and read afterwards.
 """
 
 import math
@@ -14,44 +14,45 @@ import numpy as np
 
 from envs.demonstrations.trajectory import expected
 
-BUDGET = 2**30  # of all arrays of a file together [bytes]
-Shape = tuple[int | None, ...]  # None is any number, at least 1
+BUDGET = 2**30  # total size of all arrays of a file [bytes]
+Shape = tuple[int | None, ...]  # None is any size of at least 1
 
 
 def has(parent: h5py.Group, key: str) -> bool:
-    """Tell whether a group has a member of this name; ``in`` would follow links to find out."""
+    """Return whether a group has a member of this name; unlike ``in``, this does not follow links."""
     return bool(parent.id.links.exists(key.encode()))
 
 
 def read(dataset: h5py.Dataset) -> np.ndarray:
-    """Return the numbers of a declared array, in single precision if they are stored so, else in double."""
+    """Return the numbers of a declared array, as float32 if stored as such, otherwise as float64."""
     native = dataset.dtype in (np.dtype("float32"), np.dtype("float64"))
-    if native or dataset.dtype.kind == "b":  # HDF5 does not convert these
+    if native or dataset.dtype.kind == "b":  # HDF5 does not convert booleans
         return np.asarray(dataset[()]) if native else np.asarray(dataset[()], float)
     return np.asarray(dataset.astype(np.float64)[()])
 
 
 @dataclass
 class Reader:
-    """Reads the parts of one open file.
+    """Reader of one open file, with a limit on the total size of its arrays.
 
-    Every method takes what to call the part in a message, and raises a ValueError of one line that starts with it.
+    Every method takes `where`, the name of the part in messages, and raises a ValueError of one line that starts with
+    it.
 
     Attributes:
-        remaining: What further arrays may take [bytes].
+        remaining: Size left for further arrays [bytes].
     """
 
     remaining: int = BUDGET
 
     def group(self, parent: h5py.Group, key: str, where: str) -> h5py.Group:
-        """Return a group of the file itself."""
+        """Return a group; it must be part of this file."""
         return self._child(parent, key, where, h5py.Group, "a group")
 
     def declared(self, parent: h5py.Group, key: str, shape: Shape, where: str) -> h5py.Dataset:
-        """Return an array of numbers with any number of rows of the given shape, for `read`.
+        """Return an array of numbers, to be read by `read`, with any number of rows of the given shape.
 
-        It counts with what it takes in memory: the numbers as they are read, and once more in double precision, in
-        which they are checked.
+        Its memory counts towards the limit: the numbers as they are read, and once more as float64, in which they are
+        checked.
         """
         dataset = self._child(parent, key, where, h5py.Dataset, "an array")
         found = dataset.shape or ()
@@ -66,7 +67,7 @@ class Reader:
         return dataset
 
     def numbers(self, parent: h5py.Group, key: str, size: int, where: str) -> np.ndarray | None:
-        """Return an attribute of `size` finite numbers; None if there is none."""
+        """Return an attribute of `size` finite numbers; None if it is missing."""
         if key not in parent.attrs:
             return None
         found = parent.attrs.get_id(key)
@@ -79,7 +80,7 @@ class Reader:
         return values
 
     def count(self, parent: h5py.Group, key: str, where: str) -> int | None:
-        """Return an attribute that counts something; None if there is none."""
+        """Return an attribute that is a whole number of at least 0; None if it is missing."""
         values = self.numbers(parent, key, 1, where)
         if values is None:
             return None
@@ -89,7 +90,7 @@ class Reader:
         return int(number)
 
     def text(self, parent: h5py.Group, key: str, where: str) -> str | None:
-        """Return an attribute that is a text; None if there is none."""
+        """Return an attribute that is a string; None if it is missing."""
         if key not in parent.attrs:
             return None
         found = parent.attrs.get_id(key)
@@ -109,7 +110,7 @@ class Reader:
         return [dataset[i].decode(errors="replace") for i in range(len(dataset))]
 
     def _take(self, dataset: h5py.Dataset, each: int, where: str) -> None:
-        """Count what a dataset takes, `each` bytes an entry."""
+        """Count the memory of a dataset, `each` bytes per entry, towards the limit."""
         if dataset.is_virtual or dataset.external:
             raise ValueError(f"{where}: its numbers lie in another file; copy them into this one")
         needed = max(math.prod(dataset.shape), math.prod(dataset.chunks or (0,))) * max(each, dataset.dtype.itemsize)

@@ -1,4 +1,4 @@
-"""Files of demonstrations in robomimic's HDF5 layout; see the package."""
+"""Read and write demonstrations in robomimic's HDF5 layout, described in `envs.demonstrations`."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from envs.demonstrations.success import GoalReward, first_success
 from envs.demonstrations.trajectory import SHAPES, Trajectory, check, check_length, check_rows
 from envs.files import check_regular, check_replaceable
 
-# Arrays beside the observations that are read where they are there, and what a row looks like.
+# Optional arrays besides the observations, with the shape of a row.
 SIGNALS: dict[str, tuple[int | None, ...]] = {"actions": (2,), "rewards": (), "dones": ()}
 SIMULATOR: dict[str, tuple[int | None, ...]] = {"states": (None,), "last_state": ()}
 
@@ -29,31 +29,31 @@ def load_demonstrations(
     goal_reward: GoalReward | None = None,
     states: bool = False,
 ) -> list[Trajectory]:
-    """Read and check a file of demonstrations.
+    """Read and validate a file of demonstrations.
 
-    Several processes may read one file, which may be read-only.
+    Several processes may read one file at the same time, and the file may be read-only.
 
     Args:
         path: HDF5 file.
-        obs: Observation that every demonstration must have; any if not given.
-        filter_key: Take those that the file's `mask` of this name lists; all if not given.
-        goal_reward: Cut each demonstration where the task with this reward first ends, and print a line for each that
-            is longer; as recorded if not given.
-        states: Read the simulator's states and model too, where they are there.
+        obs: Observation that every demonstration must have; if None, any observation is accepted.
+        filter_key: Name of a `mask` of the file; only the demonstrations that it lists are returned. None returns all.
+        goal_reward: Reward of the task; each demonstration is truncated at its first success, and one line is printed
+            for each that was longer. If None, demonstrations are returned as recorded.
+        states: Whether to read the states and the model of the simulator too, if they were recorded.
 
     Returns:
         Demonstrations in the order of their numbers.
 
     Raises:
-        ValueError: There is no such file or filter key, the file is damaged, or a demonstration breaks the layout; one
-            line that names file, demonstration and key.
+        ValueError: The file or the filter key does not exist, the file is damaged, or a demonstration does not follow
+            the layout; the message (one line) names file, demonstration and key.
     """
     path = Path(path)
     if obs is not None and obs not in SHAPES:
         raise ValueError(f"unknown observation {obs!r}; known observations: {', '.join(SHAPES)}")
     _refuse_unreadable(path)
     try:
-        # Some read-only file systems have no locks.
+        # Some read-only file systems do not support locks.
         with h5py.File(path, "r", locking="best-effort") as file:
             reader = Reader()
             data = reader.group(file, "data", f"{path}: data") if has(file, "data") else {}
@@ -64,7 +64,7 @@ def load_demonstrations(
                 names = _filtered(reader, file, names, filter_key, path)
             names.sort(key=lambda name: int(name[5:]))
             groups = {name: reader.group(data, name, f"{path}: {name}") for name in names}
-            # All of them before one is read: together they must fit the memory.
+            # All arrays are declared before the first is read, since the limit applies to their total size.
             declared = {
                 name: _declared(reader, group, f"{path}: {name}", obs, states) for name, group in groups.items()
             }
@@ -83,16 +83,16 @@ def load_demonstrations(
 def save_demonstrations(
     path: str | Path, trajectories: Sequence[Trajectory], env_args: dict[str, Any], overwrite: bool = False
 ) -> None:
-    """Check demonstrations and write them to a file, whole or not at all.
+    """Validate demonstrations and write them to a file atomically.
 
     Args:
-        path: HDF5 file; its folder is made if missing.
-        trajectories: What to write.
-        env_args: How the environment was built, stored as JSON.
-        overwrite: Replace an existing file.
+        path: HDF5 file; its directory is created if missing.
+        trajectories: Demonstrations to write.
+        env_args: Arguments from which the environment was built, stored as JSON.
+        overwrite: Whether to replace an existing file.
 
     Raises:
-        ValueError: There is nothing to write, or a demonstration breaks the layout.
+        ValueError: There is no demonstration, or a demonstration does not follow the layout.
         FileExistsError: The file exists and `overwrite` is not set.
     """
     path = Path(path)
@@ -115,7 +115,7 @@ def save_demonstrations(
                 _write(data.create_group(f"demo_{i}"), trajectory)
         mask = os.umask(0)
         os.umask(mask)
-        Path(temporary).chmod(0o666 & ~mask)  # mkstemp makes files that others cannot read
+        Path(temporary).chmod(0o666 & ~mask)  # mkstemp creates files that other users cannot read
         Path(temporary).replace(path)
     finally:
         Path(temporary).unlink(missing_ok=True)
@@ -126,7 +126,7 @@ def _refuse_unreadable(path: Path) -> None:
         check_regular(path)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise ValueError(f"{path}: no such file; python -m envs.record writes demonstrations") from error
-    except OSError as error:  # a name that cannot be
+    except OSError as error:  # an invalid name
         raise ValueError(f"{path}: {error.strerror}") from error
     if not os.access(path, os.R_OK):
         raise ValueError(f"{path}: no permission to read it")
@@ -152,7 +152,7 @@ def _filtered(reader: Reader, file: h5py.File, names: list[str], filter_key: str
 
 
 def _declared(reader: Reader, group: h5py.Group, where: str, obs: str | None, states: bool) -> dict[str, h5py.Dataset]:
-    """Find the arrays of a demonstration by their names in its group."""
+    """Declare the arrays of a demonstration; return them by their names in its group."""
     observations = reader.group(group, "obs", f"{where}: obs")
     names = [name for name in SHAPES if has(observations, name)]
     if obs is None and not {"state", "pointcloud"} & set(names):
@@ -193,7 +193,7 @@ def _checked(reader: Reader, group: h5py.Group, arrays: dict[str, np.ndarray], n
 def _cut(
     trajectory: Trajectory, arrays: dict[str, np.ndarray], goal_reward: GoalReward, where: str, obs: str | None
 ) -> Trajectory:
-    """End a demonstration at its first success, and say so; one without any stays as it is."""
+    """Truncate a demonstration at its first success and print a line; one without success is returned unchanged."""
     end = first_success(trajectory.observations, goal_reward, arrays.get("rewards"), arrays.get("dones"))
     if end is None or end == trajectory.horizon:
         return trajectory
@@ -203,7 +203,7 @@ def _cut(
 
 
 def _with_last(arrays: dict[str, np.ndarray], where: str) -> np.ndarray:
-    """Return the states, and behind them the last one if it was kept."""
+    """Return the states, followed by the last state if it was recorded."""
     states, last = arrays["states"], arrays.get("last_state")
     if last is None:
         return states

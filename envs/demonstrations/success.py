@@ -1,4 +1,4 @@
-"""Where a demonstration ends: at the first success of the task, as its own reward defines it."""
+"""The end of a demonstration: the first success of the task, defined by the reward of the task."""
 
 from collections.abc import Callable, Mapping
 
@@ -7,9 +7,9 @@ import numpy as np
 from envs.push.geometry import SLOT
 from envs.push.success import lies_on_table
 
-# Reward of puck and goal, position and velocity each, (..., 4) and (..., 4) → (...): `PushEnv.goal_reward`.
+# `PushEnv.goal_reward`: puck and goal, each position and velocity, shapes (..., 4) and (..., 4) → reward, shape (...).
 GoalReward = Callable[[np.ndarray, np.ndarray], np.ndarray]
-STEP = 0.05  # between two observations [s]
+STEP = 0.05  # time between two observations [s]
 
 
 def first_success(
@@ -18,27 +18,28 @@ def first_success(
     rewards: np.ndarray | None = None,
     dones: np.ndarray | None = None,
 ) -> int | None:
-    """Find the step after which the task ends: min {t ≥ 1: R(puck_t, goal) > 0}.
+    """Return the first step that ends in the goal set: min {t ≥ 1: R(puck_t, goal) > 0}.
 
-    Position and velocity of the puck relative to the goal are taken from the best that was recorded:
+    Position and velocity of the puck relative to the goal are computed from the most accurate observation:
 
-    - "state" has both as the simulation had them, and decides alone.
-    - "puck_pose" has the position in the world, and the slot is where it always is. The velocity is the mean one of the
-      step before. Whatever else was recorded, it says whether the puck lies on the table.
-    - "pointcloud" has the centroid of what the camera saw, a few millimetres before the puck's centre, and its mean
-      velocity. In 15 demonstrations of the expert it succeeded 0 to 3 steps after the puck (0.1 m/s).
+    - "state" holds both as simulated; rewards and dones are then ignored.
+    - "puck_pose" holds the position in the world frame; the goal is that of the slot, which is fixed. The velocity is
+      the mean over the previous step. Whenever it was recorded, it also decides whether the puck lies on the table.
+    - "pointcloud" gives the centroid of the visible points, a few millimetres from the puck's centre towards the
+      camera, and its mean velocity over the previous step. In 15 demonstrations of the expert it reached the goal set 0
+      to 3 steps after the puck (0.1 m/s).
 
-    Without the state, a step that was recorded with a reward of 1 or as done is a success as well. Rewards other than
-    0 and 1 are shaped or scaled, and say nothing.
+    Without the state, a step that was recorded with a reward of 1 or as done is a success too. Rewards other than 0 and
+    1 are shaped or scaled and are ignored.
 
     Args:
-        observations: By name, (H + 1, …) each.
-        goal_reward: The task's reward, with the success speed of the observations in use.
-        rewards: As recorded, (H,).
-        dones: As recorded, (H,).
+        observations: Observations by name, shape (H + 1, …) each.
+        goal_reward: Reward of the task, with the success speed of the observations in use.
+        rewards: Recorded rewards, shape (H,).
+        dones: Recorded dones, shape (H,).
 
     Returns:
-        The step, from 1 to H; None if there is no success.
+        Step, from 1 to H; None if there is no success.
     """
     solved = goal_reward(_relative_to_goal(observations), np.zeros(4)) > 0
     if "puck_pose" in observations:
@@ -51,7 +52,7 @@ def first_success(
 
 
 def _relative_to_goal(observations: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Position and velocity of the puck relative to the goal, (H + 1, 4) [m, m/s]."""
+    """Return position and velocity of the puck relative to the goal, shape (H + 1, 4) [m, m/s]."""
     if "state" in observations:
         return observations["state"][:, 4:8]
     if "puck_pose" in observations:

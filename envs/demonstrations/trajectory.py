@@ -1,4 +1,4 @@
-"""One demonstration in memory, and what it must be."""
+"""The type of a demonstration, and its validation."""
 
 import warnings
 from collections.abc import Sequence
@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-# What one row of each observation looks like; None is any number of points.
+# Shape of one row of each observation; None is any number of points.
 SHAPES: dict[str, tuple[int | None, ...]] = {"state": (8,), "pointcloud": (None, 4), "puck_pose": (7,)}
-LARGEST = float(np.finfo(np.float32).max)  # observations are used in single precision
+LARGEST = float(np.finfo(np.float32).max)  # observations are used as float32
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,16 +16,16 @@ class Trajectory:
     """One demonstration that ends in the goal set.
 
     Attributes:
-        observations: By name, shape (H + 1, …) each, see the package.
-        actions: Shape (H, 2) in [−1, 1]; None if only the puck was watched.
+        observations: Observations by name, shape (H + 1, …) each; see `envs.demonstrations`.
+        actions: Actions, shape (H, 2), in [−1, 1]; None if the demonstration is action-free.
         grid: Index of the reset grid from which it starts.
         seed: Seed with which the environment was reset.
-        end_effector: Where the tip of the pusher starts, world frame, shape (2,) [m]. The state says the same in single
-            precision, whose error an open-loop replay amplifies.
-        states: State of the simulator before each action and, unless unknown, after the last: time [s], positions and
+        end_effector: Initial position of the tip of the pusher, world frame, shape (2,) [m]. The state holds it as
+            float32 only, and an open-loop replay amplifies the rounding error.
+        states: State of the simulator before each action and, if known, after the last: time [s], positions and
             velocities of all joints, shape (H + 1, 1 + nq + nv) or one row less.
-        model_file: MuJoCo model (MJCF) that the states are of.
-        name: Its name in the file that it was read from.
+        model_file: MuJoCo model (MJCF) of the states.
+        name: Name of the demonstration in its file.
     """
 
     observations: dict[str, np.ndarray]
@@ -39,15 +39,15 @@ class Trajectory:
 
     @property
     def horizon(self) -> int:
-        """H [steps]."""
+        """Length H of the demonstration [steps]."""
         return len(next(iter(self.observations.values()))) - 1
 
     @property
     def start(self) -> dict[str, np.ndarray]:
-        """Options with which `PushEnv.reset` starts where this demonstration does, everything at rest.
+        """Options of `PushEnv.reset` that reproduce the start of this demonstration, everything at rest.
 
         Raises:
-            ValueError: State or pose of the puck were not recorded.
+            ValueError: The state or the pose of the puck was not recorded.
         """
         missing = {"state", "puck_pose"} - set(self.observations)
         if missing:
@@ -57,7 +57,7 @@ class Trajectory:
         return {"puck": puck, "end_effector": tip, "goal": np.append(puck - state[4:6], -state[6:8])}
 
     def until(self, step: int) -> "Trajectory":
-        """Return the first `step` steps."""
+        """Return the demonstration truncated to its first `step` steps."""
         return replace(
             self,
             observations={name: rows[: step + 1] for name, rows in self.observations.items()},
@@ -67,11 +67,11 @@ class Trajectory:
 
 
 def warn_if_longer(trajectories: Sequence[Trajectory], horizon: int) -> None:
-    """Warn of demonstrations that the environment would have truncated; each keeps its own H.
+    """Warn about demonstrations that are longer than the time limit of the environment; they are not truncated.
 
     Args:
         trajectories: Demonstrations.
-        horizon: Horizon of the environment [steps].
+        horizon: Time limit of the environment [steps].
     """
     longer = [f"{t.name or f'demo_{i}'} ({t.horizon} steps)" for i, t in enumerate(trajectories) if t.horizon > horizon]
     if longer:
@@ -79,14 +79,14 @@ def warn_if_longer(trajectories: Sequence[Trajectory], horizon: int) -> None:
 
 
 def check(trajectory: Trajectory, where: str) -> None:
-    """Check a demonstration.
+    """Check that a demonstration follows the layout.
 
     Args:
         trajectory: Demonstration.
-        where: File and demonstration, with which a message starts.
+        where: File and demonstration, with which messages start.
 
     Raises:
-        ValueError: It breaks the layout; one line that names the key.
+        ValueError: It does not follow the layout; the message (one line) names the key.
     """
     for name, rows in trajectory.observations.items():
         if name not in SHAPES:
@@ -113,10 +113,10 @@ def check(trajectory: Trajectory, where: str) -> None:
 
 
 def check_rows(rows: np.ndarray, shape: tuple[int | None, ...], where: str) -> None:
-    """Check that an array holds at least one row, and rows of finite numbers in the given shape.
+    """Check that an array has at least one row, and that its rows have the given shape and finite numbers.
 
     Raises:
-        ValueError: It does not.
+        ValueError: One of these does not hold.
     """
     fits = rows.ndim == len(shape) + 1 and all(
         size > 0 if wanted is None else size == wanted for size, wanted in zip(rows.shape[1:], shape, strict=False)
@@ -134,15 +134,15 @@ def check_rows(rows: np.ndarray, shape: tuple[int | None, ...], where: str) -> N
 
 
 def check_length(rows: np.ndarray, length: int, where: str) -> None:
-    """Check the number of rows.
+    """Check that an array has `length` rows.
 
     Raises:
-        ValueError: It is another one.
+        ValueError: The number of rows differs.
     """
     if len(rows) != length:
         raise ValueError(f"{where}: has {len(rows)} rows, not {length}; observations have one more than steps")
 
 
 def expected(shape: tuple[int | None, ...]) -> str:
-    """Write the shape of an array whose rows have the given one; None is any number."""
+    """Return, as text, the shape of an array with rows of the given shape; None is any number."""
     return f"({', '.join('n' if size is None else str(size) for size in ('steps', *shape))})"

@@ -9,7 +9,7 @@ __all__ = ["PushPlane", "PushSlot"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the tasks, and with them robosuite, when they are asked for."""
+    """Import the tasks on first use, since they import robosuite."""
     if name in __all__:
         from envs.push.tasks import tasks
 

@@ -1,12 +1,12 @@
-"""The control loop of one environment step: end-effector displacement → joint torques.
+"""Control loop of one environment step: end-effector displacement → joint torques.
 
-robosuite's operational-space controller runs once per physics substep. `osc_config` configures robosuite's own;
-`LeanController` computes the same torques from the same model without the observables and look-ups around it.
+The operational-space controller runs once per physics substep. `osc_config` configures robosuite's controller;
+`LeanController` computes the same torques from the same model, without robosuite's observables and look-ups.
 """
 
 from typing import Any
 
-import envs.simulator  # noqa: F401 (first: it imports MuJoCo and robosuite, also where they cannot draw)
+import envs.simulator  # noqa: F401 (imported first: MuJoCo and robosuite then load without OpenGL)
 
 # isort: split
 import mujoco
@@ -21,12 +21,12 @@ HOLD_RANGE = 0.01  # [m]
 KP = 300.0  # [1/s²]
 DAMPING_RATIO = 1.0
 NULLSPACE_KP = 10.0  # robosuite's gain towards the initial joint positions [1/s²]
-# MuJoCo's warnings of numbers in position, velocity, acceleration or control that are not finite, or huge
+# MuJoCo's warnings of position, velocity, acceleration or control that is not finite or is too large
 UNSTABLE = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_BADCTRL) + 1)
 
 
 def osc_config() -> dict[str, Any]:
-    """Configure robosuite's controller for absolute poses of the pusher's tip in the world frame."""
+    """Return robosuite's controller configuration for absolute poses of the pusher's tip in the world frame."""
     config = load_composite_controller_config(robot="Panda")
     config["body_parts"]["right"].update(
         type="OSC_POSE",
@@ -34,21 +34,22 @@ def osc_config() -> dict[str, Any]:
         damping_ratio=DAMPING_RATIO,
         input_type="absolute",
         input_ref_frame="world",
-        uncouple_pos_ori=False,  # the full Λ: turning the wrist must not push the tip off its line
+        uncouple_pos_ori=False,  # the full Λ: correcting the orientation must not displace the tip
     )
     return config
 
 
 def target_pose(tip: np.ndarray, action: np.ndarray, previous: np.ndarray) -> np.ndarray:
-    """Turn an action into the controller's target pose.
+    """Compute the controller's target pose from an action.
 
-    g = clip(s_E + d·a + h, workspace) in the plane, at the hold height above it; h is what is left of the previous
-    target across the action's direction, at most ``HOLD_RANGE``: a straight motion stays on its line, no action holds.
+    g = clip(s_E + d·a + h, workspace) in the plane, with the z coordinate ``HOLD_HEIGHT``. h is the component of
+    (previous target − s_E) perpendicular to the action, at most ``HOLD_RANGE`` long: it keeps a straight motion on its
+    line. For a zero action, h is not projected, so the tip holds the previous target.
 
     Args:
         tip: Tip of the pusher, world frame, shape (3,) [m].
         action: Displacement a, shape (2,), clipped to [−1, 1].
-        previous: Previous target (or the tip, at the start), xy, shape (2,) [m].
+        previous: Previous target (at the start: the tip), world frame, xy, shape (2,) [m].
 
     Returns:
         Position [m] and rotation vector [rad] of the tip, world frame, shape (6,).
@@ -64,18 +65,18 @@ def target_pose(tip: np.ndarray, action: np.ndarray, previous: np.ndarray) -> np
 
 
 class Target:
-    """Target of the tip, which each step hands to the next (`target_pose`).
+    """Target of the tip, carried over from one step to the next (`target_pose`).
 
-    It belongs to the state in which the last step left the simulation. Any other state was set from outside: from there
-    the motion starts as after a reset, with the target where the tip is and without the controls and the solver's warm
-    start of the step before. The same state and the same actions then give the same motion, bit by bit.
+    The target is valid for the simulator state at the end of the last step. If the state has been set from outside
+    since then, the motion starts as after a reset: the target is the position of the tip, and the controls and the
+    solver's warm start are zero. The same state and the same actions then give exactly the same motion.
 
     Args:
         model: Model of a pushing task.
         site: Index of the controlled site.
 
     Attributes:
-        position: The target, world frame, shape (3,) [m].
+        position: Target position, world frame, shape (3,) [m].
     """
 
     def __init__(self, model: mujoco.MjModel, site: int) -> None:
@@ -84,12 +85,12 @@ class Target:
         self._state = b""
 
     def keep(self, data: mujoco.MjData, position: np.ndarray) -> None:
-        """Let the present state go on from `position`, world frame, shape (3,) [m]."""
+        """Store `position`, world frame, shape (3,) [m], as the target that is valid for the current state."""
         self.position = np.array(position)
         self._state = _motion(data)
 
     def move(self, data: mujoco.MjData, action: np.ndarray) -> np.ndarray:
-        """Return the pose (6,) that the next step is to reach, see `target_pose`."""
+        """Update the target by an action and return the target pose of the next step, shape (6,); see `target_pose`."""
         tip = data.site_xpos[self.site]
         if _motion(data) != self._state:
             data.ctrl[:], data.qacc_warmstart[:] = 0.0, 0.0
@@ -101,10 +102,10 @@ class Target:
 
 
 def check_stable(data: mujoco.MjData) -> None:
-    """Raise if MuJoCo has returned to its default state since the last reset.
+    """Check that the simulation has not become unstable, in which case MuJoCo resets to its default state.
 
     Raises:
-        FloatingPointError: It has; names the degree of freedom.
+        FloatingPointError: It has become unstable since the last reset; the message names the degree of freedom.
     """
     bad = data.warning.number[UNSTABLE]
     if bad.any():
@@ -136,7 +137,7 @@ class LeanController:
         self.rotation = _rotation_matrix(HOLD_ROTATION)
 
     def reset(self, data: mujoco.MjData) -> None:
-        """Forget the previous target: hold where the tip is."""
+        """Set the target to the current position of the tip."""
         self.target.keep(data, data.site_xpos[self.site])
 
     def step(self, data: mujoco.MjData, action: np.ndarray) -> None:
@@ -147,7 +148,7 @@ class LeanController:
             action: Displacement Δs_E, shape (2,), clipped to [−1, 1], in units of ``MAX_DISPLACEMENT``.
 
         Raises:
-            FloatingPointError: The simulation became unstable. MuJoCo alone would go on from its default state.
+            FloatingPointError: The simulation became unstable; MuJoCo itself would continue from its default state.
         """
         try:
             self._step(data, action)
@@ -162,7 +163,7 @@ class LeanController:
         translational, rotational = jacobian[:3], jacobian[3:]
         position, matrix = data.site_xpos[site], data.site_xmat[site]
         qpos, qvel, bias, ctrl, inertia = data.qpos, data.qvel, data.qfrc_bias, data.ctrl, data.qM
-        # site positions are those of the current state: `PushEnv` ends each step with the kinematics
+        # The site positions are up to date: `PushEnv` computes the kinematics at the end of each step.
         target = self.target.move(data, action)[:3]
         for _ in range(self.substeps):
             mujoco.mj_step1(model, data)
@@ -204,7 +205,7 @@ def _rotation_matrix(vector: np.ndarray) -> np.ndarray:
 def _torques(
     jacobian, mass, qpos, qvel, bias, position, matrix, target, rotation, home, limits, ctrl, kp, kd, nullspace_kp
 ):  # type: ignore[no-untyped-def]
-    """Write the arm's torques into `ctrl` [N m]; see `LeanController`."""
+    """Write the torques of the arm [N m] to `ctrl`; see `LeanController`."""
     n = 7
     j = np.ascontiguousarray(jacobian[:, :n])
     m = np.ascontiguousarray(mass[:n, :n])

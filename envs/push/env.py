@@ -1,9 +1,9 @@
-"""Gymnasium adapter of the pushing tasks."""
+"""Gymnasium environment of the pushing tasks."""
 
 from dataclasses import replace
 from typing import Any
 
-import envs.simulator  # noqa: F401 (first: it imports MuJoCo and robosuite, also where they cannot draw)
+import envs.simulator  # noqa: F401 (imported first: MuJoCo and robosuite then load without OpenGL)
 
 # isort: split
 import gymnasium as gym
@@ -18,31 +18,34 @@ from envs.push.tasks import PushPlane, PushSlot, above_zero
 
 TASKS: dict[str, type[PushPlane]] = {"push-slot": PushSlot, "push-plane": PushPlane}
 HORIZONS = {"push-slot": 150, "push-plane": 50}  # [steps]
-KEPT = ("spec", "action_space", "observation_space")  # by a copy, random states of the spaces included
+KEPT = ("spec", "action_space", "observation_space")  # attributes copied with the random states of the spaces
 
 
 class PushEnv(gym.Env[np.ndarray, np.ndarray]):
-    """A pushing task with goals, Gymnasium's API and MuJoCo's speed.
+    """Goal-conditioned pushing task with Gymnasium's API.
 
-    The model is robosuite's (`PushSlot`, `PushPlane`); the control loop is `LeanController`, which follows robosuite's
-    own controller. Observation [s_PE, v_PE, s_PG, v_PG] ∈ R⁸, float32: displacement and velocity of the puck relative
-    to the end effector and to the goal, xy, world frame [m, m/s]. Action Δs_E ∈ [−1, 1]², displacement of the tip.
+    The model is that of robosuite (`PushSlot`, `PushPlane`); the control loop is `LeanController`, which computes the
+    torques of robosuite's controller faster. The observation is [s_PE, v_PE, s_PG, v_PG] ∈ R⁸, float32: displacement
+    and velocity of the puck relative to the end effector and to the goal, xy, world frame [m, m/s]. The action is
+    Δs_E ∈ [−1, 1]², the displacement of the tip in units of ``MAX_DISPLACEMENT``.
 
-    Reward is 1 on success, which terminates the episode, and 0 elsewhere; the horizon truncates it. Success is the goal
-    set, which is defined in the plane (`goal_reward`), with the puck flat on the table. Every `info` has `is_success`,
-    `achieved_goal` and `desired_goal` (position and velocity of puck and goal, world frame, shape (4,)).
+    The reward is 1 on success, which terminates the episode, and 0 otherwise; the time limit truncates the episode.
+    Success means that the puck is in the goal set, which is defined in the plane (`goal_reward`), and lies flat on the
+    table. Every `info` has `is_success`, `achieved_goal` and `desired_goal` (position and velocity of puck and goal,
+    world frame, shape (4,) [m, m/s]).
 
     Args:
         task: "push-slot" or "push-plane".
         grids: Number of active reset grids of the slot task, 1 to 3.
-        horizon: Steps until truncation.
-        success_speed: Largest speed of the puck relative to the goal that counts as success [m/s].
-        goal_speed: Largest velocity of the plane task's goals, per axis [m/s].
+        horizon: Time limit [steps]; defaults to ``HORIZONS[task]``.
+        success_speed: Speed of the puck relative to the goal below which a step can be a success [m/s]; defaults to
+            the task's ``default_success_speed``.
+        goal_speed: Largest goal velocity of the plane task, per axis [m/s].
         render_mode: None or "rgb_array".
-        camera: Camera of `render`.
+        camera: Name of the camera of `render`.
 
     Raises:
-        ValueError: Unknown task, number of grids or render mode.
+        ValueError: Unknown task, number of grids, render mode or camera, or invalid horizon or speed.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 20}  # noqa: RUF012 (Gymnasium's contract)
@@ -84,7 +87,7 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
 
     @property
     def horizon(self) -> int:
-        """Steps until truncation."""
+        """Time limit [steps]."""
         return self._horizon
 
     @horizon.setter
@@ -104,7 +107,7 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
 
     @property
     def success_speed(self) -> float:
-        """Largest speed of the puck relative to the goal that counts as success [m/s]."""
+        """Speed of the puck relative to the goal below which a step can be a success [m/s]."""
         return self.robosuite.success_speed
 
     @success_speed.setter
@@ -113,7 +116,7 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
 
     @property
     def goal_speed(self) -> float:
-        """Largest velocity of the plane task's goals, per axis [m/s]."""
+        """Largest goal velocity of the plane task, per axis [m/s]."""
         return self.robosuite.placement.goal_speed
 
     @goal_speed.setter
@@ -122,7 +125,7 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
 
     @property
     def puck_position(self) -> np.ndarray:
-        """Centre of the puck, world frame, shape (3,) [m]."""
+        """Position of the puck's centre, world frame, shape (3,) [m]."""
         return self.data.qpos[self._puck][:3].copy()
 
     @property
@@ -132,12 +135,12 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
 
     @property
     def end_effector_position(self) -> np.ndarray:
-        """Tip of the pusher, world frame, shape (3,) [m]."""
+        """Position of the tip of the pusher, world frame, shape (3,) [m]."""
         return self.data.site_xpos[self._tip].copy()
 
     @property
     def goal_position(self) -> np.ndarray:
-        """Goal, world frame, shape (2,) [m]."""
+        """Position of the goal, world frame, xy, shape (2,) [m]."""
         return self.robosuite.goal[:2].copy()
 
     def reset(
@@ -146,13 +149,13 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         """Start an episode.
 
         Args:
-            seed: Reseeds the environment's own generator; global random states are never touched.
-            options: Optional "grid" (index of the reset grid), "puck" (2,), "end_effector" (2,), "goal" (4,): world
-                frame [m, m/s], in place of what would be drawn.
+            seed: Seed of the environment's own generator; global random states are not changed.
+            options: Values that replace the drawn ones, all optional: "grid" (index of the reset grid), and in the
+                world frame [m, m/s] "puck" (2,), "end_effector" (2,), "goal" (4,).
 
         Raises:
-            ValueError: Unknown option, one that is no finite position on the table and within the arm's reach, or puck
-                or pusher inside something; nothing has changed.
+            ValueError: An option is unknown, not finite, off the table or out of the arm's reach, or puck or pusher
+                overlaps another body. The state of the environment is then unchanged.
         """
         before = self.get_state()
         try:
@@ -199,7 +202,7 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         return self._observation(), float(terminated), terminated, truncated, info
 
     def get_state(self) -> dict[str, Any]:
-        """Everything that the next step or reset depends on, as plain data for a checkpoint."""
+        """Return everything that the next step or reset depends on, as plain data for a checkpoint."""
         kind = mujoco.mjtState.mjSTATE_INTEGRATION
         physics = np.empty(mujoco.mj_stateSize(self.model, kind))
         mujoco.mj_getState(self.model, self.data, physics, kind)
@@ -212,7 +215,7 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Continue from what `get_state` returned, bit by bit."""
+        """Restore a state returned by `get_state`; the continuation is exactly the same."""
         self.data.warning.number[:] = 0
         mujoco.mj_setState(self.model, self.data, np.array(state["physics"]), mujoco.mjtState.mjSTATE_INTEGRATION)
         mujoco.mj_kinematics(self.model, self.data)
@@ -223,9 +226,9 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         self.np_random.bit_generator.state = state["rng"]
 
     def __getstate__(self) -> dict[str, Any]:
-        """How to build the same environment again, and where it was: for pickle and copies.
+        """Return constructor arguments and state, for pickle and copies.
 
-        Changes of the MuJoCo model are not among it; make them in the copy too.
+        Changes of the MuJoCo model are not included and must be repeated in the copy.
         """
         return {"settings": self._settings(), "state": self.get_state(), "kept": {k: getattr(self, k) for k in KEPT}}
 
@@ -239,11 +242,13 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         return {name: getattr(self, name) for name in names}
 
     def goal_reward(self, achieved_goal: np.ndarray, desired_goal: np.ndarray) -> np.ndarray:
-        """1 in the goal set, within 2 cm of the goal and slower than the success speed relative to it, else 0.
+        """Compute the sparse reward: 1 in the goal set, otherwise 0.
+
+        The goal set is: less than 2 cm from the goal, and slower than `success_speed` relative to it.
 
         Args:
-            achieved_goal: Puck position and velocity, shape (..., 4) [m, m/s].
-            desired_goal: Goal position and velocity, shape (..., 4) [m, m/s].
+            achieved_goal: Position and velocity of the puck, shape (..., 4) [m, m/s].
+            desired_goal: Position and velocity of the goal, shape (..., 4) [m, m/s].
 
         Returns:
             Reward, shape (...).
@@ -252,7 +257,10 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         return in_goal_set(achieved_goal, desired_goal, distance, speed).astype(np.float64)
 
     def render(self) -> np.ndarray | None:
-        """Image of the scene from `camera`, shape (480, 640, 3), uint8; None without a render mode.
+        """Render the scene from `camera`.
+
+        Returns:
+            Image of shape (480, 640, 3), uint8; None if there is no render mode.
 
         Raises:
             GraphicsError: OpenGL is missing, or was used before this process was forked.
@@ -264,7 +272,7 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         return self._picture.draw(self.data, self.camera)
 
     def close(self) -> None:
-        """Free the renderer; harmless when repeated."""
+        """Free the renderer; repeated calls have no effect."""
         if self._picture is not None:
             self._picture.close()
             self._picture = None

@@ -1,7 +1,7 @@
-"""The hand-coded, deliberately sub-optimal pusher that demonstrates the tasks.
+"""Hand-coded, deliberately sub-optimal expert for the pushing tasks.
 
-It drives the puck through fixed anchor points around the slot, one after the other, gently and with a detour, so that
-what it shows is feasible but about four times slower than necessary (the paper's demonstrations take 125 to 146 steps).
+It pushes the puck through fixed anchor points around the slot, slowly and with a detour, so that its demonstrations are
+feasible but about four times slower than necessary (the paper's demonstrations take 125 to 146 steps).
 """
 
 import heapq
@@ -11,17 +11,17 @@ import numpy as np
 from envs.push.geometry import GRIDS, PUCK_RADIUS, SLOT, WORKSPACE, SlotGeometry
 
 ROD_RADIUS = 0.01  # [m]
-CONTACT = PUCK_RADIUS + ROD_RADIUS  # from the puck's centre to the tip that touches it [m]
-DETOUR = CONTACT + 0.012  # the tip keeps this distance when it goes around the puck [m]
+CONTACT = PUCK_RADIUS + ROD_RADIUS  # distance of the tip from the puck's centre when they touch [m]
+DETOUR = CONTACT + 0.012  # distance of the tip from the puck's centre on the way around it [m]
 WALL_CLEARANCE = ROD_RADIUS + 0.008  # [m]
-STANDOFF = CONTACT + 0.01  # the tip waits here behind the puck before it pushes [m]
-ALIGNED, LOST = np.deg2rad(12.0), np.deg2rad(50.0)  # begin to push, give up a push
-REACHED = 0.02  # an anchor counts as reached within this distance [m]
-SETTLED = 0.012  # the goal too; the puck has to stop there [m]
-TRAVEL = 0.7  # action of the free tip
-STEERING = 2.0  # turn of the push per angle between the tip and the line behind the puck
+STANDOFF = CONTACT + 0.01  # distance behind the puck's centre at which a push starts [m]
+ALIGNED, LOST = np.deg2rad(12.0), np.deg2rad(50.0)  # angles at which a push starts and is abandoned [rad]
+REACHED = 0.02  # distance at which an anchor counts as reached [m]
+SETTLED = 0.012  # distance at which the goal counts as reached; the puck has to stop there [m]
+TRAVEL = 0.7  # length of the action while the tip moves without the puck
+STEERING = 2.0  # rotation of the push per angle between the tip and the line behind the puck
 
-# From each reset grid: the puck's way around the walls, xy [m], and the action of a push along it.
+# For each reset grid: the path of the puck around the walls, xy [m], and the length of the action of a push along it.
 ROUTES: tuple[tuple[tuple[tuple[float, float], ...], float], ...] = (
     (((0.14, -0.20), (0.14, 0.0)), 0.265),
     (((0.14, 0.20), (0.14, 0.0)), 0.26),
@@ -30,14 +30,16 @@ ROUTES: tuple[tuple[tuple[tuple[float, float], ...], float], ...] = (
 
 
 class Expert:
-    """Push the puck through anchors: go around it to the far side of the next anchor, then push towards that.
+    """Policy that pushes the puck through anchor points.
 
-    Closed loop on positions. A push that drifts off the line through the puck is steered back, one that is lost starts
-    anew. Where a goal is given the way is straight, and no walls are seen.
+    The tip moves around the puck to the side opposite to the next anchor, then pushes towards the anchor. The policy is
+    a closed loop on positions: it steers back a push that drifts off the line, and restarts one that has drifted too
+    far. If a goal is given, the path is straight and walls are ignored.
 
     Args:
         puck: Position of the puck at the start of the episode, world frame, shape (2,) or (3,) [m].
-        goal: Goal on the free table, shape (2,) [m]; the slot's, behind its walls, if not given.
+        goal: Goal on the free table, world frame, shape (2,) [m]; defaults to the goal in the slot, reached around its
+            walls.
     """
 
     def __init__(self, puck: np.ndarray, goal: np.ndarray | None = None) -> None:
@@ -81,7 +83,7 @@ class Expert:
         return step / max(length, 1e-9) * min(TRAVEL, 20.0 * length)
 
     def _steer(self, direction: np.ndarray, angle: float, distance: float) -> np.ndarray:
-        """Push along `direction`; the tip slides to the side on which the puck would turn away."""
+        """Return the action of a push along `direction`, rotated so that the tip moves back behind the puck."""
         turn = np.clip(STEERING * angle, -1.0, 1.0)
         cos, sin = np.cos(turn), np.sin(turn)
         heading = np.array([[cos, -sin], [sin, cos]]) @ direction
@@ -90,21 +92,22 @@ class Expert:
 
 
 def shortest_way(start: np.ndarray, target: np.ndarray, puck: np.ndarray, walls: np.ndarray) -> np.ndarray:
-    """Find the first corner of the shortest way of the tip that touches neither puck nor walls (a visibility graph).
+    """Find the first corner of the tip's shortest path that touches neither puck nor walls (visibility graph).
 
     Args:
-        start: Tip, xy [m].
-        target: Where it shall go, xy [m].
-        puck: Centre of the puck, xy [m].
+        start: Position of the tip, world frame, xy, shape (2,) [m].
+        target: Position to reach, world frame, xy, shape (2,) [m].
+        puck: Centre of the puck, world frame, xy, shape (2,) [m].
         walls: Lower and upper corners of boxes, shape (walls, 2, 2) [m].
 
     Returns:
-        Next point to go to in a straight line, shape (2,) [m]; the target itself if nothing is in between or no way is.
+        Next point on the path, reached in a straight line, shape (2,) [m]; the target itself if it is directly visible
+        or no path exists.
     """
     ends = np.stack([start, target])
     if _visible(ends, puck, walls)[0, 1]:
         return target
-    # a polygon around the puck whose edges stay clear of it, and the corners of the walls
+    # Nodes: a polygon around the puck whose edges do not touch it, and the corners of the walls.
     angles = np.linspace(0.0, 2 * np.pi, 16, endpoint=False)
     ring = puck + 1.001 * DETOUR / np.cos(np.pi / 16) * np.stack([np.cos(angles), np.sin(angles)], axis=1)
     margin = 1.001 * WALL_CLEARANCE * np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]])
@@ -133,13 +136,16 @@ def shortest_way(start: np.ndarray, target: np.ndarray, puck: np.ndarray, walls:
 
 
 def _boxes(slot: SlotGeometry) -> np.ndarray:
-    """Lower and upper corners of the walls, shape (walls, 2, 2) [m]."""
+    """Return lower and upper corners of the walls, shape (walls, 2, 2) [m]."""
     centre, size = (np.array([wall[i][:2] for wall in slot.walls().values()]) for i in (0, 1))
     return np.stack([centre - size, centre + size], axis=1)
 
 
 def _visible(nodes: np.ndarray, puck: np.ndarray, walls: np.ndarray) -> np.ndarray:
-    """Tell which pairs of nodes see each other; a node that is too close to something may move away from it."""
+    """Return which pairs of nodes are connected by a free line, shape (nodes, nodes).
+
+    From a node that is closer to an obstacle than allowed, motion that does not come closer to it is free.
+    """
     samples = np.linspace(0.0, 1.0, 25)[:, None]
     points = nodes[:, None, None] * (1 - samples) + nodes[None, :, None] * samples  # (node, node, sample, 2)
     clearance = _clearance(points, puck, walls)
@@ -148,7 +154,7 @@ def _visible(nodes: np.ndarray, puck: np.ndarray, walls: np.ndarray) -> np.ndarr
 
 
 def _clearance(points: np.ndarray, puck: np.ndarray, walls: np.ndarray) -> np.ndarray:
-    """Distance of the tip at `points` (..., 2) from touching the puck and each wall, shape (1 + walls, ...) [m]."""
+    """Return the clearance of the tip at `points` (..., 2) from the puck and each wall, shape (1 + walls, ...) [m]."""
     boxes = [np.maximum(np.maximum(low - points, points - high), 0.0) for low, high in walls]
     return np.stack(
         [np.linalg.norm(points - puck, axis=-1) - DETOUR]
@@ -157,5 +163,5 @@ def _clearance(points: np.ndarray, puck: np.ndarray, walls: np.ndarray) -> np.nd
 
 
 def _angle(a: np.ndarray, b: np.ndarray) -> float:
-    """Signed angle from b to a [rad]."""
+    """Return the signed angle from b to a [rad]."""
     return float(np.arctan2(b[0] * a[1] - b[1] * a[0], a @ b))

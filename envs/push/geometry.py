@@ -1,9 +1,9 @@
-"""Where things are: table, puck, slot, reset grids and cameras, in metres.
+"""Geometry of the pushing tasks: table, puck, slot, reset grids and cameras, in metres.
 
-World frame: x points away from the robot, y to its left, z up; the origin lies below the table's centre, whose surface
-is at ``TABLE_HEIGHT``. The paper gives no geometry; ours follows two rules. A puck pushed home in the slot is a success
-wherever it lies across the slot, and the outside of a side wall is further from the goal than the range within which
-demonstrated states attract the puck, so that the potential has no trap behind a wall.
+World frame: x points away from the robot, y to its left, z up; the origin lies below the table's centre, and the
+surface of the table is at z = ``TABLE_HEIGHT``. The paper gives no geometry; this one follows two rules. A puck pushed
+fully into the slot is a success at any lateral position. The outside of a side wall is further from the goal than the
+radius within which demonstrated states contribute to the potential, so that Φ has no local maximum behind a wall.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ import numpy as np
 TABLE_SIZE = (0.64, 1.0, 0.05)  # [m]
 TABLE_HEIGHT = 0.8  # [m]
 HOLD_HEIGHT = TABLE_HEIGHT + 0.01  # height of the pusher's tip [m]
-RIM = {  # centres and half sizes of the table's rim, which keeps a puck that slips out of a pinch; world frame [m]
+RIM = {  # centres and half sizes of the table's rim, which stops a puck that slips from the pusher; world frame [m]
     "rim_far": ((0.31, 0.0, TABLE_HEIGHT + 0.015), (0.01, 0.5, 0.015)),
     "rim_near": ((-0.31, 0.0, TABLE_HEIGHT + 0.015), (0.01, 0.5, 0.015)),
     "rim_left": ((0.0, 0.49, TABLE_HEIGHT + 0.015), (0.3, 0.01, 0.015)),
@@ -23,15 +23,15 @@ RIM = {  # centres and half sizes of the table's rim, which keeps a puck that sl
 PUCK_RADIUS = 0.03  # [m]
 PUCK_HALF_HEIGHT = 0.015  # [m]
 PUCK_FRICTION = (0.3, 5e-3, 1e-4)
-# Time constant [s] and damping ratio of its contacts. Softer ones store energy when the pusher presses the puck against
-# a wall, and throw it off the table.
+# Time constant [s] and damping ratio of the puck's contacts. Softer contacts store energy when the pusher presses the
+# puck against a wall, and then throw it off the table.
 PUCK_STIFFNESS = (0.005, 1.0)
 WORKSPACE = np.array([[-0.24, -0.34], [0.24, 0.34]])  # commanded positions of the pusher, xy [m]
-MAX_DISPLACEMENT = 0.06  # position error that an action of 1 commands [m]; the pusher moves about 2 cm a step
+MAX_DISPLACEMENT = 0.06  # position error commanded by an action of 1 [m]; the pusher moves about 2 cm per step
 
 CAMERAS: dict[str, dict[str, Any]] = {
-    # Both look from the side opposite to the robot, so that the arm stays behind the puck, and at 45° or less, so that
-    # they see it below the hand when the pusher stands before it.
+    # Both cameras face the robot, so that the arm is behind the puck, and look down at 45° or less, so that the puck is
+    # visible below the hand when the pusher is in front of it.
     "overhead": {
         "position": (0.71, 0.0, TABLE_HEIGHT + 0.71),
         "target": (0.0, 0.0, TABLE_HEIGHT),
@@ -47,9 +47,9 @@ CAMERAS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class SlotGeometry:
-    """A U of three walls that opens towards +x around the goal, all in the table's plane [m].
+    """U-shaped slot of three walls around the goal, open towards +x; all lengths in [m].
 
-    The clearances leave a puck that is pushed home within 2 cm of the goal.
+    The clearances ensure that a puck pushed fully into the slot is within 2 cm of the goal.
     """
 
     goal: tuple[float, float] = (0.0, 0.0)
@@ -60,7 +60,7 @@ class SlotGeometry:
     height: float = 0.05
 
     def walls(self) -> dict[str, tuple[tuple[float, float, float], tuple[float, float, float]]]:
-        """Name each wall's centre and half sizes, world frame [m]."""
+        """Return centre and half sizes of each wall by name, world frame [m]."""
         x, y = self.goal
         z = TABLE_HEIGHT + self.height / 2
         back, half, t = (
@@ -79,4 +79,4 @@ class SlotGeometry:
 SLOT = SlotGeometry()
 GRID_HALF_SIZE = 0.03  # [m]
 GRIDS = np.array([[-0.02, -0.22], [-0.02, 0.22], [-0.15, 0.0]])  # centres of the reset grids, xy [m]
-PLANE_START_HALF_SIZE = 0.1  # the puck of the plane task starts in |x|, |y| ≤ this [m]
+PLANE_START_HALF_SIZE = 0.1  # largest |x| and |y| of the puck at the start of the plane task [m]

@@ -1,4 +1,4 @@
-"""A pushing task with the observation asked for; imports neither simulator nor Open3D before they are needed."""
+"""Entry point that builds a pushing task with the named observation; simulator and Open3D are imported on use."""
 
 from typing import Any
 
@@ -6,22 +6,22 @@ import gymnasium as gym
 from gymnasium.envs.registration import load_env_creator
 
 ENVIRONMENT = "envs.push.env:PushEnv"
-# Observations other than the state are wrappers of packages to the right, found by name when asked for.
+# Other observations than the state are wrappers of packages that depend on envs, so they are imported by name on use.
 OBSERVATIONS = {"state": None, "pointcloud": "perception.observation:PointCloudObservation"}
 SUCCESS_SPEEDS = {"state": 0.02, "pointcloud": 0.1}  # of the slot task, by observation (paper, table 2) [m/s]
 
 
 def make_push(task: str, obs: str = "state", perception: dict[str, Any] | None = None, **kwargs: Any) -> gym.Env:
-    """Build a pushing task with the named observation; the entry point of `gymnasium.make`.
+    """Build a pushing task with the named observation; entry point of `gymnasium.make`.
 
     Args:
         task: "push-slot" or "push-plane".
         obs: "state" or "pointcloud".
-        perception: Arguments of the point-cloud observation (cameras, renderer, …).
+        perception: Arguments of `PointCloudObservation` (cameras, renderer, …).
         **kwargs: Arguments of `PushEnv`.
 
     Raises:
-        ValueError: Unknown task or observation.
+        ValueError: Unknown task or observation, or `perception` for an observation other than "pointcloud".
     """
     if obs not in OBSERVATIONS:
         raise ValueError(f"unknown observation {obs!r}; known observations: {', '.join(OBSERVATIONS)}")
@@ -30,7 +30,7 @@ def make_push(task: str, obs: str = "state", perception: dict[str, Any] | None =
     if task == "push-slot" and kwargs.get("success_speed") is None:
         kwargs["success_speed"] = SUCCESS_SPEEDS[obs]
     if obs == "pointcloud":
-        kwargs.setdefault("goal_speed", 0.0)  # a cloud shows no velocity, so its goals have none
+        kwargs.setdefault("goal_speed", 0.0)  # a cloud holds no velocity, so neither do its goals
     create: Any = load_env_creator(ENVIRONMENT)
     env = create(task, **kwargs)
     wrapper = OBSERVATIONS[obs]

@@ -1,9 +1,9 @@
-"""Starts of an episode: sample puck, end effector and goal, and put the simulation there at rest."""
+"""Start of an episode: sample puck, end effector and goal, and set the simulation to them at rest."""
 
 from dataclasses import dataclass
 from typing import Any
 
-import envs.simulator  # noqa: F401 (first: it imports MuJoCo and robosuite, also where they cannot draw)
+import envs.simulator  # noqa: F401 (imported first: MuJoCo and robosuite then load without OpenGL)
 
 # isort: split
 import mujoco
@@ -25,11 +25,11 @@ from envs.push.geometry import (
 TIP_SITE = "gripper0_right_grip_site"
 PUCK_BODY = "puck_main"
 PUSHER_BODY = "gripper0_right_pusher"
-OVERLAP = 0.015  # of puck, pusher, walls and table at a start [m]
+OVERLAP = 0.015  # largest allowed penetration of puck or pusher at a start [m]
 ON_TABLE = np.array(TABLE_SIZE[:2]) / 2  # largest |x| and |y| of puck and goal [m]
 IK_ITERATIONS = 50
 IK_DAMPING = 1e-4
-IK_TOLERANCE = 1e-10  # tight, since an open-loop replay amplifies an error at the start ten thousandfold [m, rad]
+IK_TOLERANCE = 1e-10  # an open-loop replay amplifies an error at the start by a factor of 10 000 [m, rad]
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Placement:
     """Distribution of the starts.
 
     Attributes:
-        slot: The slot task (reset grids, goal in the slot) or the plane task (goal near the puck).
-        grids: Number of active reset grids; the puck is uniform in their union.
+        slot: True for the slot task (reset grids, goal in the slot), False for the plane task (goal near the puck).
+        grids: Number of active reset grids; the puck is drawn uniformly from their union.
         goal_range: Largest displacement of the plane task's goal from the puck, per axis [m].
         goal_speed: Largest velocity of the plane task's goal, per axis [m/s].
     """
@@ -58,14 +58,14 @@ class Placement:
         """Draw one start.
 
         Args:
-            rng: Source of randomness; nothing else is random.
-            grid: Index of the reset grid; drawn from the active ones if not given.
+            rng: Random number generator, the only source of randomness.
+            grid: Index of the reset grid; drawn from the active ones if None.
 
         Returns:
             Puck (2,) and end effector (2,) positions in the world frame [m]; goal (4,), position and velocity [m, m/s].
 
         Raises:
-            ValueError: There is no such grid.
+            ValueError: The grid does not exist.
         """
         if grid is not None and (not self.slot or grid not in range(len(GRIDS))):
             known = f"the reset grids are 0 to {len(GRIDS) - 1}" if self.slot else "the plane task has no reset grids"
@@ -93,16 +93,16 @@ class Placement:
 
 
 def checked(name: str, value: Any, size: int, bounds: np.ndarray | None = None) -> np.ndarray:
-    """Turn a part of a given start into an array.
+    """Return a given value as a validated array.
 
     Args:
-        name: What it is, for the message.
-        value: Numbers, position first [m].
-        size: How many.
-        bounds: Largest |x| and |y| [m]; any if not given.
+        name: Name of the value in messages.
+        value: Numbers; with `bounds`, a position comes first [m].
+        size: Required number of values.
+        bounds: Largest |x| and |y| of the position, shape (2,) [m]; None for no limit.
 
     Raises:
-        ValueError: Not `size` finite numbers, or out of bounds.
+        ValueError: The value is not `size` finite numbers, or out of bounds.
     """
     try:
         array = np.asarray(value, float)
@@ -116,7 +116,7 @@ def checked(name: str, value: Any, size: int, bounds: np.ndarray | None = None) 
 
 
 def puck_addresses(model: mujoco.MjModel) -> tuple[int, int]:
-    """Where the puck's free joint starts in ``qpos`` and in ``qvel``, whatever else is in the model."""
+    """Return the start of the puck's free joint in ``qpos`` and in ``qvel``."""
     joint = model.body(PUCK_BODY).jntadr[0]
     return int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
 
@@ -128,7 +128,7 @@ def place(
 
     Args:
         model: Model of a pushing task; the arm's joints are its first seven.
-        data: Its state, overwritten.
+        data: State of the model, overwritten.
         puck_xy: Puck centre, world frame, shape (2,) [m].
         tip_xy: Tip of the pusher, world frame, shape (2,) [m].
         home: Joint positions from which the inverse kinematics starts, shape (7,) [rad].
@@ -145,10 +145,10 @@ def place(
 
 
 def refuse_overlap(model: mujoco.MjModel, data: mujoco.MjData) -> None:
-    """Refuse a start in which puck or pusher is inside something; contacts would throw it out.
+    """Check that neither puck nor pusher overlaps another body; contact forces would throw them apart.
 
     Raises:
-        ValueError: It is; names both and how deep.
+        ValueError: One overlaps by more than ``OVERLAP``; the message names both geoms and the depth.
     """
     contacts = data.contact
     for deep in np.flatnonzero(contacts.dist < -OVERLAP):
@@ -159,17 +159,17 @@ def refuse_overlap(model: mujoco.MjModel, data: mujoco.MjData) -> None:
 
 
 def solve_ik(model: mujoco.MjModel, data: mujoco.MjData, target: np.ndarray) -> None:
-    """Move the arm's joints so that the pusher's tip is at `target`, pointing down: damped least squares.
+    """Set the arm's joints such that the tip of the pusher is at `target` and points down, by damped least squares.
 
     Δq = Jᵀ(JJᵀ + λI)⁻¹ e, on kinematics only (Wampler 1986).
 
     Args:
         model: Model of a pushing task.
-        data: Its state; joint positions of the arm are changed.
+        data: State of the model; only the joint positions of the arm are changed.
         target: Position of the tip, world frame, shape (3,) [m].
 
     Raises:
-        ValueError: No convergence, the target is out of reach.
+        ValueError: The iteration does not converge: the target is out of reach.
     """
     site = model.site(TIP_SITE).id
     jacobian = np.zeros((6, model.nv))
@@ -194,7 +194,7 @@ def solve_ik(model: mujoco.MjModel, data: mujoco.MjData, target: np.ndarray) -> 
 
 
 def _over_walls(tip: np.ndarray) -> bool:
-    margin = 0.015  # the rod's radius and half a centimetre
+    margin = 0.015  # radius of the rod plus 0.5 cm [m]
     return any(
         np.all(np.abs(tip - np.array(centre[:2])) <= np.array(size[:2]) + margin)
         for centre, size in SLOT.walls().values()

@@ -1,6 +1,6 @@
-"""Playback of demonstrations: by the states that were recorded, or by the actions; see `envs.demonstrations`.
+"""Playback of demonstrations by recorded states or by recorded actions; see `envs.demonstrations`.
 
-A state is robosuite's flattened one: time [s], positions and velocities of all joints, shape (1 + nq + nv,).
+A state is robosuite's flattened state: time [s], positions and velocities of all joints, shape (1 + nq + nv,).
 """
 
 import re
@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from typing import Any
 
-import envs.simulator  # noqa: F401 (first: it imports MuJoCo and robosuite, also where they cannot draw)
+import envs.simulator  # noqa: F401 (imported first: MuJoCo and robosuite then load without OpenGL)
 
 # isort: split
 import gymnasium as gym
@@ -22,7 +22,7 @@ PARTS = mujoco.mjtState.mjSTATE_TIME | mujoco.mjtState.mjSTATE_QPOS | mujoco.mjt
 
 
 def get_simulator_state(env: gym.Env) -> np.ndarray:
-    """Return the state of a `PushEnv`, or of one inside wrappers."""
+    """Return the simulator state of a (possibly wrapped) `PushEnv`, shape (1 + nq + nv,)."""
     base: Any = env.unwrapped
     state = np.empty(mujoco.mj_stateSize(base.model, PARTS))
     mujoco.mj_getState(base.model, base.data, state, PARTS)
@@ -30,10 +30,10 @@ def get_simulator_state(env: gym.Env) -> np.ndarray:
 
 
 def set_simulator_state(env: gym.Env, state: np.ndarray) -> None:
-    """Put the simulator where it was, as after a reset: no command of the controller is left.
+    """Set the simulator to a recorded state; as after a reset, no command of the controller remains.
 
     Raises:
-        ValueError: The state is one of another model.
+        ValueError: The state belongs to another model.
     """
     base: Any = env.unwrapped
     size = mujoco.mj_stateSize(base.model, PARTS)
@@ -46,10 +46,10 @@ def set_simulator_state(env: gym.Env, state: np.ndarray) -> None:
 
 
 def describe_model(env: gym.Env) -> str:
-    """Return the MuJoCo model of a `PushEnv` as robosuite's playback reads it (MJCF).
+    """Return the MuJoCo model of a `PushEnv` (MJCF), in the form that robosuite's playback reads.
 
-    It is what robosuite composed, with the goal of the episode in the site "goal": its position, and its velocity as
-    user data [m, m/s]. Files of robosuite's are named by their place in it.
+    It is the model composed by robosuite. The site "goal" holds the goal of the episode: its position [m], and its
+    velocity [m/s] as user data. Paths of robosuite's files are relative to the package.
     """
     base: Any = env.unwrapped
     root = ET.fromstring(base.robosuite.model.get_xml())
@@ -63,7 +63,7 @@ def describe_model(env: gym.Env) -> str:
 
 
 def describe_environment(env: gym.Env) -> dict[str, Any]:
-    """Return robomimic's `env_args` of a `PushEnv`: how to build the same as a robosuite environment."""
+    """Return robomimic's `env_args` of a `PushEnv`: arguments that build the same task as a robosuite environment."""
     base: Any = env.unwrapped
     settings = {"grids": base.grids, "success_speed": base.success_speed, "goal_speed": base.goal_speed}
     return {
@@ -75,13 +75,13 @@ def describe_environment(env: gym.Env) -> dict[str, Any]:
 
 
 def play_states(env: gym.Env, trajectory: Trajectory) -> Iterator[np.ndarray]:
-    """Put a `PushEnv` into each recorded state in turn; nothing is simulated.
+    """Set a `PushEnv` to each recorded state in turn, without simulation.
 
     Yields:
-        Its state observations.
+        State observation of the `PushEnv`, shape (8,).
 
     Raises:
-        ValueError: No states were recorded, or those of another model.
+        ValueError: No states were recorded, or they belong to another model.
     """
     if trajectory.states is None:
         raise ValueError("no states were recorded; record anew, or play the actions")
@@ -93,13 +93,13 @@ def play_states(env: gym.Env, trajectory: Trajectory) -> Iterator[np.ndarray]:
 
 
 def play_actions(env: gym.Env, trajectory: Trajectory) -> Iterator[np.ndarray]:
-    """Repeat the recorded actions from the first recorded state, or else from the recorded start.
+    """Apply the recorded actions from the first recorded state or, without states, from the recorded start.
 
     Yields:
-        State observations of a `PushEnv`.
+        State observation of the `PushEnv`, shape (8,).
 
     Raises:
-        ValueError: There are no actions, or neither states nor start were recorded.
+        ValueError: There are no actions, or neither states nor a start were recorded.
     """
     if trajectory.actions is None:
         raise ValueError("no actions were recorded; play the states")
@@ -114,6 +114,9 @@ def play_actions(env: gym.Env, trajectory: Trajectory) -> Iterator[np.ndarray]:
 
 
 def _reset(env: gym.Env, trajectory: Trajectory) -> None:
-    """Start an episode where the demonstration starts, or at least with its goal, which the slot's always is."""
+    """Start an episode at the start of the demonstration.
+
+    In the slot task, a reset without options suffices if there are states: the goal is always the same.
+    """
     base: Any = env.unwrapped
     env.reset(options=trajectory.start if trajectory.states is None or base.task == "push-plane" else {})

@@ -1,4 +1,4 @@
-"""The tasks' names in robosuite's registry, without importing robosuite before somebody else does."""
+"""Registration of the tasks with robosuite, without importing robosuite."""
 
 import sys
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ def _make(name: str, *args: Any, **kwargs: Any) -> Any:
 
 
 def _add_tasks(registry: ModuleType) -> None:
-    for name in ROBOSUITE_TASKS:  # each class takes its place when `envs.push.tasks` is imported
+    for name in ROBOSUITE_TASKS:  # replaced by the class when `envs.push.tasks` is imported
         registry.REGISTERED_ENVS.setdefault(name, partial(_make, name))
 
 
 class _AfterImport(MetaPathFinder):
-    """Let the registry be imported as it is, then add the tasks."""
+    """Import hook that adds the tasks after robosuite's registry has been imported."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name != ROBOSUITE_REGISTRY:
@@ -42,7 +42,7 @@ class _AfterImport(MetaPathFinder):
 
 
 def register_with_robosuite() -> None:
-    """Let ``robosuite.make`` know the tasks, whether robosuite is imported before or after this call."""
+    """Register the tasks for ``robosuite.make``; robosuite may be imported before or after this call."""
     if ROBOSUITE_REGISTRY in sys.modules:
         _add_tasks(sys.modules[ROBOSUITE_REGISTRY])
     else:

@@ -1,9 +1,9 @@
-"""The model of the pushing tasks: table with rim and slot, puck, pusher, goal and cameras."""
+"""MuJoCo model of the pushing tasks: table with rim and slot, puck, pusher, goal and cameras."""
 
 import xml.etree.ElementTree as ET
 from importlib.resources import files
 
-import envs.simulator  # noqa: F401 (first: it imports MuJoCo and robosuite, also where they cannot draw)
+import envs.simulator  # noqa: F401 (imported first: MuJoCo and robosuite then load without OpenGL)
 
 # isort: split
 import mujoco
@@ -30,7 +30,7 @@ GOAL_SITE = "goal"
 
 @register_gripper
 class Pusher(GripperModel):
-    """A rod of radius 1 cm and length 14 cm on the flange, without actuation."""
+    """Rod of radius 1 cm and length 14 cm on the flange, without actuation."""
 
     def __init__(self, idn: int = 0) -> None:
         super().__init__(str(files("assets") / "mjcf" / "pusher.xml"), idn=idn)
@@ -41,7 +41,7 @@ class Pusher(GripperModel):
 
     @property
     def init_qpos(self) -> None:
-        """No joints."""
+        """Initial joint positions: None, since there are no joints."""
         return None
 
     @property
@@ -50,9 +50,9 @@ class Pusher(GripperModel):
 
 
 def make_arena(slot: SlotGeometry | None) -> TableArena:
-    """Make the table with its rim, the slot if there is one, the cameras and the goal's site.
+    """Create the table with its rim, the slot if given, the cameras and the site of the goal.
 
-    The site's position is the goal's, its user data the goal's velocity [m/s].
+    The position of the site is that of the goal [m]; its user data holds the velocity of the goal [m/s].
     """
     arena = TableArena(TABLE_SIZE, table_friction=PUCK_FRICTION, table_offset=(0, 0, TABLE_HEIGHT), has_legs=False)
     arena.set_origin([0, 0, 0])
@@ -79,7 +79,7 @@ def make_arena(slot: SlotGeometry | None) -> TableArena:
 
 
 def make_puck() -> CylinderObject:
-    """Make the puck, with a free joint."""
+    """Create the puck, with a free joint."""
     puck = CylinderObject(
         "puck",
         size=[PUCK_RADIUS, PUCK_HALF_HEIGHT],
@@ -89,20 +89,20 @@ def make_puck() -> CylinderObject:
         rgba=[0.85, 0.15, 0.1, 1],
     )
     for geom in puck.get_obj().iter("geom"):
-        geom.set("priority", "1")  # the puck's stiffness counts, whatever it touches
-        geom.set("margin", "0")  # robosuite's default lets the puck float 1 mm above the table
+        geom.set("priority", "1")  # contacts always use the puck's parameters
+        geom.set("margin", "0")  # with robosuite's default the puck floats 1 mm above the table
     return puck
 
 
 def look_at(position: tuple[float, ...], target: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Pose of a MuJoCo camera (looks along −z, y up) that sees `target`, upright.
+    """Compute the pose of an upright MuJoCo camera (looks along −z, y up) that is aimed at `target`.
 
     Args:
-        position: Camera centre, world frame [m].
-        target: Point in the middle of the image, world frame [m].
+        position: Camera centre, world frame, shape (3,) [m].
+        target: Point in the middle of the image, world frame, shape (3,) [m].
 
     Returns:
-        Position (3,) [m] and quaternion (4,) w, x, y, z.
+        Position, shape (3,) [m], and quaternion (w, x, y, z), shape (4,), world frame.
     """
     eye, aim = np.asarray(position, float), np.asarray(target, float)
     z = (eye - aim) / np.linalg.norm(eye - aim)

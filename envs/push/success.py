@@ -1,21 +1,21 @@
-"""When the task is solved: the puck is in the goal set, which is defined in the plane, and lies on the table."""
+"""Success conditions: the puck is in the goal set, which is defined in the plane, and lies on the table."""
 
 import numpy as np
 
 from envs.push.geometry import PUCK_HALF_HEIGHT, TABLE_HEIGHT
 
-HEIGHT_TOLERANCE = 0.005  # of the puck's centre; pushing lifts it by less than 3 mm [m]
-UPRIGHT = np.cos(np.deg2rad(10.0))  # least cosine of the puck's tilt; pushing tilts it by less than 6°
+HEIGHT_TOLERANCE = 0.005  # largest height error of the puck's centre; pushing lifts it by less than 3 mm [m]
+UPRIGHT = np.cos(np.deg2rad(10.0))  # smallest cosine of the puck's tilt; pushing tilts it by less than 6°
 
 
 def in_goal_set(achieved_goal: np.ndarray, desired_goal: np.ndarray, distance: float, speed: float) -> np.ndarray:
-    """Whether the puck is near the goal and about as fast, in the plane.
+    """Return whether position and velocity of the puck, in the plane, are close to those of the goal.
 
     Args:
         achieved_goal: Position and velocity of the puck, shape (..., 4) [m, m/s].
         desired_goal: Position and velocity of the goal, shape (..., 4) [m, m/s].
-        distance: Distance that is no longer near [m].
-        speed: Relative speed that is no longer slow [m/s].
+        distance: The distance must be below this [m].
+        speed: The relative speed must be below this [m/s].
 
     Returns:
         Flags, shape (...).
@@ -27,7 +27,7 @@ def in_goal_set(achieved_goal: np.ndarray, desired_goal: np.ndarray, distance: f
 
 
 def lies_on_table(pose: np.ndarray) -> np.ndarray:
-    """Whether the puck lies flat on the table, on either face: neither in the air, nor tipped, nor fallen off.
+    """Return whether the puck lies flat on the table, on either face.
 
     Args:
         pose: Position [m] and quaternion (w, x, y, z) of the puck, world frame, shape (..., 7).

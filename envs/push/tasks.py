@@ -1,10 +1,10 @@
-"""The pushing tasks as robosuite environments: table, puck, Panda with a rigid pusher, and a U-shaped slot."""
+"""Pushing tasks as robosuite environments: table, puck, Panda with a rigid pusher, and a U-shaped slot."""
 
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-import envs.simulator  # noqa: F401 (first: it imports MuJoCo and robosuite, also where they cannot draw)
+import envs.simulator  # noqa: F401 (imported first: MuJoCo and robosuite then load without OpenGL)
 
 # isort: split
 import mujoco
@@ -23,12 +23,12 @@ from envs.push.scene import GOAL_SITE, make_arena, make_puck
 from envs.push.success import in_goal_set, lies_on_table
 from envs.simulator import check_versions
 
-GOAL_DECIMALS = 6  # of drawn goals [m, m/s]: MuJoCo writes six digits into the XML from which an episode is played back
-ARENA = "16M"  # memory of MuJoCo for contacts and constraints; 1000 random steps use 0.03 MB
+GOAL_DECIMALS = 6  # of drawn goals [m, m/s], since MuJoCo writes six digits to the XML used for playback
+ARENA = "16M"  # MuJoCo's memory for contacts and constraints; 1000 random steps use 0.03 MB
 
 
 def above_zero(success_speed: float) -> float:
-    """Return a threshold of speed [m/s].
+    """Return a success speed [m/s] after checking that it is above 0.
 
     Raises:
         ValueError: It is not above 0.
@@ -39,28 +39,29 @@ def above_zero(success_speed: float) -> float:
 
 
 class PushPlane(ManipulationEnv):
-    """Push the puck to a goal on the free table: the task in which the prior is learned.
+    """Push the puck to a goal on the free table: the task in which the value estimator is pre-trained.
 
-    Builds with ``robosuite.make("PushPlane", robots="Panda")``. The action is the displacement of the end effector,
+    Created by ``robosuite.make("PushPlane", robots="Panda")``. The action is the displacement of the end effector,
     Δs_E ∈ [−1, 1]² in units of ``MAX_DISPLACEMENT``; robosuite's operational-space controller holds height and
-    orientation. Arguments that are not listed are robosuite's.
+    orientation. All other arguments are those of robosuite.
 
     Args:
         robots: "Panda".
         grids: Number of active reset grids of the slot task, 1 to 3.
-        success_speed: Largest speed of the puck relative to the goal that counts as success [m/s].
-        goal_speed: Largest velocity of the plane task's goals, per axis [m/s].
-        use_object_obs: Observe poses and velocities of puck and goal.
-        reward_scale: Reward of success; 1 if None.
-        reward_shaping: Reward nearness too, see `reward`.
+        success_speed: Speed of the puck relative to the goal below which a step can be a success [m/s]; defaults to
+            `default_success_speed`.
+        goal_speed: Largest goal velocity of the plane task, per axis [m/s].
+        use_object_obs: Whether observations include poses and velocities of puck and goal.
+        reward_scale: Reward of success; None means 1.
+        reward_shaping: Whether the reward includes the distance terms of `reward`.
 
     Raises:
-        ValueError: An argument that the tasks are not built for.
+        ValueError: An argument is not supported by the tasks.
     """
 
     slot: SlotGeometry | None = None
     success_distance = 0.02  # [m]
-    default_success_speed = 0.1  # relative speed, puck to goal [m/s]
+    default_success_speed = 0.1  # speed of the puck relative to the goal [m/s]
 
     def __init__(
         self,
@@ -110,7 +111,7 @@ class PushPlane(ManipulationEnv):
 
     @property
     def goal(self) -> np.ndarray:
-        """Position and velocity of the goal, world frame, shape (4,) [m, m/s]; a part of the model, as of its XML."""
+        """Position and velocity of the goal, world frame, shape (4,) [m, m/s]; stored in the MuJoCo model."""
         return np.concatenate([self._goal_position, self._goal_velocity])
 
     @goal.setter
@@ -123,13 +124,13 @@ class PushPlane(ManipulationEnv):
         robot.set_base_xpos(robot.base_xpos_offset["table"](TABLE_SIZE[0]))
         self.puck = make_puck()
         self.model = ManipulationTask(make_arena(self.slot), [robot], [self.puck])
-        # robosuite reserves 1.3 GB of addresses for 5000 contacts; a fork of several environments would be refused
+        # robosuite reserves 1.3 GB of address space for 5000 contacts; forking several environments would fail.
         self.model.root.find("size").attrib = {"memory": ARENA}
 
     def _load_robots(self) -> None:
         super()._load_robots()
         for robot in self.robots:
-            robot.robot_model.mujoco_model = None  # the arm alone, 50 MB, which only whole-body controllers read
+            robot.robot_model.mujoco_model = None  # a model of the arm (50 MB) used by whole-body controllers only
 
     def _setup_references(self) -> None:
         super()._setup_references()
@@ -147,7 +148,7 @@ class PushPlane(ManipulationEnv):
         return observables
 
     def _object_sensors(self) -> dict[str, Callable[[dict[str, np.ndarray]], np.ndarray]]:
-        """Puck and goal in the world frame [m, m/s], at the instant of robosuite's own positions."""
+        """Return sensors of puck and goal, world frame [m, m/s], read at the same time as robosuite's positions."""
 
         def puck() -> np.ndarray:
             return self.sim.data.get_body_xpos(PUCK_BODY).copy()
@@ -172,7 +173,7 @@ class PushPlane(ManipulationEnv):
             self.reset_to(puck, tip, goal.round(GOAL_DECIMALS))
 
     def reset_to(self, puck_xy: np.ndarray, end_effector_xy: np.ndarray, goal: np.ndarray) -> None:
-        """Put puck and end effector at rest at the given positions and set the goal.
+        """Place puck and end effector at rest at the given positions and set the goal.
 
         Args:
             puck_xy: Puck centre, world frame, shape (2,) [m].
@@ -187,29 +188,29 @@ class PushPlane(ManipulationEnv):
         if policy_step:
             checked("action", action, 2)
             self._command = self._target.move(self.sim.data._data, action)
-            robot.part_controllers["right"].new_update = True  # it would act on the pose before the reset
+            robot.part_controllers["right"].new_update = True  # otherwise it uses the pose from before the reset
         robot.control(self._command, policy_step)
 
     def _post_action(self, action: np.ndarray) -> tuple[float, bool, dict[str, Any]]:
-        check_stable(self.sim.data._data)  # MuJoCo's default state has the puck at the goal
+        check_stable(self.sim.data._data)  # in MuJoCo's default state the puck is at the goal: a false success
         self._target.keep(self.sim.data._data, self._target.position)
         return super()._post_action(action)
 
     @property
     def action_spec(self) -> tuple[np.ndarray, np.ndarray]:
-        """Bounds of Δs_E in units of ``MAX_DISPLACEMENT``."""
+        """Lower and upper bounds of Δs_E in units of ``MAX_DISPLACEMENT``."""
         return -np.ones(2), np.ones(2)
 
     @property
     def action_dim(self) -> int:
-        """Size of an action; the controller's own has six, the pose of the tip."""
+        """Size of an action; the controller's own action, the pose of the tip, has size 6."""
         return 2
 
     def reward(self, action: np.ndarray | None = None) -> float:
-        """1 on success and 0 elsewhere, times `reward_scale`.
+        """Return 1 on success and 0 otherwise, times `reward_scale`.
 
-        With `reward_shaping`, elsewhere 0.25·(1 − tanh 10‖p_PE‖) + 0.5·(1 − tanh 10‖p_PG‖), of the distances of the
-        puck from end effector and goal in the plane [m].
+        With `reward_shaping`, the reward without success is 0.25·(1 − tanh 10‖p_PE‖) + 0.5·(1 − tanh 10‖p_PG‖), times
+        `reward_scale`; ‖p_PE‖ and ‖p_PG‖ are the distances of the puck from end effector and goal in the plane [m].
         """
         reward = float(self._check_success())
         if self.reward_shaping and not reward:
@@ -220,7 +221,7 @@ class PushPlane(ManipulationEnv):
         return reward * (1.0 if self.reward_scale is None else self.reward_scale)
 
     def _achieved(self) -> np.ndarray:
-        """Position and velocity of the puck in the plane, shape (4,) [m, m/s]."""
+        """Return position and velocity of the puck in the plane, world frame, shape (4,) [m, m/s]."""
         q, v = self._puck_position, self._puck_velocity
         return np.concatenate([self.sim.data.qpos[q : q + 2], self.sim.data.qvel[v : v + 2]])
 
@@ -230,7 +231,7 @@ class PushPlane(ManipulationEnv):
         return bool(reached and lies_on_table(self.sim.data.qpos[q : q + 7]))
 
     def visualize(self, vis_settings: dict[str, bool]) -> None:
-        """Show what robosuite does and, with "grippers", the tip: green at the puck, red far from it."""
+        """Apply robosuite's visualization and, with "grippers", show the tip: green at the puck, red far from it."""
         super().visualize(vis_settings=vis_settings)
         self.sim.model.site_rgba[self._target.site, 3] = float(vis_settings["grippers"])
         if vis_settings["grippers"]:
@@ -244,7 +245,7 @@ class PushPlane(ManipulationEnv):
 class PushSlot(PushPlane):
     """Push the puck from a reset grid around the walls into the slot.
 
-    Builds with ``robosuite.make("PushSlot", robots="Panda", grids=1)``.
+    Created by ``robosuite.make("PushSlot", robots="Panda", grids=1)``.
     """
 
     slot = SLOT
@@ -252,7 +253,7 @@ class PushSlot(PushPlane):
 
 
 def _check_controller(config: dict[str, Any]) -> None:
-    """Refuse a controller that would take the pusher's absolute target pose for something else."""
+    """Check that a controller interprets its action as an absolute pose in the world frame, or raise ValueError."""
     wanted = {"type": "OSC_POSE", "input_type": "absolute", "input_ref_frame": "world"}
     arm = config.get("body_parts", {}).get("right", {})
     if any(arm.get(key) != value for key, value in wanted.items()):

@@ -1,4 +1,4 @@
-"""A control without learning: where the cloud is, and nothing of its shape."""
+"""Encoder without parameters that returns the centroid of the cloud, as a baseline."""
 
 from einops import reduce
 from jaxtyping import Float
@@ -10,11 +10,11 @@ from perception.registry import register_encoder
 
 @register_encoder("centroid")
 class Centroid(nn.Module):
-    """Average the points and scale: 10 · (1/n) Σ_i p_i.
+    """Average the points and scale the mean: 10 · (1/n) Σ_i p_i.
 
     Args:
         in_shape: ``(points, channels)``.
-        out_features: Part of every encoder's signature; here the number of features is that of the channels.
+        out_features: Ignored; the number of features equals the number of channels.
     """
 
     def __init__(self, in_shape: tuple[int, ...], out_features: int = 4) -> None:
@@ -23,5 +23,5 @@ class Centroid(nn.Module):
         self.out_features = in_shape[-1]
 
     def forward(self, observation: Float[Tensor, "batch points channels"]) -> Float[Tensor, "batch channels"]:
-        """Average clouds in metres."""
+        """Return the scaled centroids of clouds [m]."""
         return reduce(observation, "batch points channels -> batch channels", "mean") * POSITION_SCALE

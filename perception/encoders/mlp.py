@@ -1,4 +1,4 @@
-"""A control that depends on the order of the points."""
+"""Multilayer perceptron on the flattened cloud, as a baseline that depends on the order of the points."""
 
 from einops import rearrange
 from jaxtyping import Float
@@ -11,7 +11,7 @@ from perception.registry import register_encoder
 
 @register_encoder("mlp")
 class FlatMLP(nn.Module):
-    """Encode the flattened cloud by a multilayer perceptron; permuted points give other features.
+    """Encode the flattened cloud by a multilayer perceptron; the features depend on the order of the points.
 
     Args:
         in_shape: ``(points, channels)``.
@@ -26,5 +26,5 @@ class FlatMLP(nn.Module):
         self.layers = MLP([in_shape[0] * in_shape[1], hidden, out_features], norm=None, plain_last=False)
 
     def forward(self, observation: Float[Tensor, "batch points channels"]) -> Float[Tensor, "batch out_features"]:
-        """Encode clouds in metres."""
+        """Return the features of clouds [m]."""
         return self.layers(rearrange(observation, "batch points channels -> batch (points channels)") * POSITION_SCALE)

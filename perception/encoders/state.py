@@ -1,4 +1,4 @@
-"""Scaling only: the encoder of state observations."""
+"""Encoder of state observations, which only scales them."""
 
 import torch
 from jaxtyping import Float
@@ -10,11 +10,11 @@ from perception.registry import register_encoder
 
 @register_encoder("state")
 class StateEncoder(nn.Module):
-    """Scale [s_PE, v_PE, s_PG, v_PG] by [10, 5, 10, 5] per metre and per m/s; nothing is learned.
+    """Scale [s_PE, v_PE, s_PG, v_PG] by [10, 5, 10, 5] [1/m, s/m]; there are no learned parameters.
 
     Args:
         in_shape: ``(8,)``.
-        out_features: Part of every encoder's signature; here the number of features is that of the inputs, 8.
+        out_features: Ignored; the number of features equals that of the inputs, 8.
     """
 
     scale: Tensor
@@ -27,5 +27,5 @@ class StateEncoder(nn.Module):
         self.register_buffer("scale", torch.tensor(pair * 2), persistent=False)
 
     def forward(self, observation: Float[Tensor, "batch 8"]) -> Float[Tensor, "batch 8"]:
-        """Scale the observation."""
+        """Return the scaled observations."""
         return observation * self.scale

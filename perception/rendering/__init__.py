@@ -1,12 +1,12 @@
-"""Depth and puck mask of a camera: one interface, two renderers that agree.
+"""Renderers of depth and puck mask: one interface with two implementations that agree on mask and depth of the puck.
 
 - gl: OpenGL, the reference; depth of the whole image.
-- ray: ray casting of the pixels that can see the puck; no OpenGL, and far faster.
+- ray: ray casting of the pixels that can see the puck; needs no OpenGL and is much faster.
 """
 
 from typing import Protocol, runtime_checkable
 
-import envs.simulator  # noqa: F401 (first: it imports MuJoCo, also where it cannot draw)
+import envs.simulator  # noqa: F401 (imported first: MuJoCo then loads without OpenGL)
 
 # isort: split
 import mujoco
@@ -20,7 +20,7 @@ from perception.rendering.ray import RayRenderer
 
 @runtime_checkable
 class Renderer(Protocol):
-    """One camera that watches one body.
+    """Renderer of the depth and the mask of one body, seen by one camera.
 
     Attributes:
         intrinsics: Projection of the images.
@@ -41,7 +41,7 @@ class Renderer(Protocol):
         """
 
     def close(self) -> None:
-        """Release what is held; calling it again does nothing."""
+        """Release all resources; repeated calls have no effect."""
 
 
 RENDERERS: dict[str, type[Renderer]] = {"gl": GLRenderer, "ray": RayRenderer}
@@ -50,7 +50,7 @@ RENDERERS: dict[str, type[Renderer]] = {"gl": GLRenderer, "ray": RayRenderer}
 def make_renderer(
     name: str, model: mujoco.MjModel, camera: str, body: str = "puck_main", width: int = 64, height: int = 64
 ) -> Renderer:
-    """Make the renderer of one camera.
+    """Create the renderer of one camera.
 
     Args:
         name: Key of ``RENDERERS``.

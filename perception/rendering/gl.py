@@ -1,4 +1,4 @@
-"""Depth and mask by OpenGL: one segmentation pass, ids and depth read back together."""
+"""OpenGL renderer of depth and mask: one segmentation pass, from which ids and depth are read together."""
 
 import mujoco
 import numpy as np
@@ -12,13 +12,13 @@ _OTHER, _TARGET = 0, 1
 
 
 class GLRenderer:
-    """The reference renderer: depth of the whole image, clipped at MuJoCo's far plane."""
+    """Reference renderer; the depth covers the whole image and is clipped at MuJoCo's far plane."""
 
     def __init__(self, model: mujoco.MjModel, camera: str, body: str, width: int, height: int) -> None:
         self.intrinsics = intrinsics(model, camera, width, height)
         self._model = model
         targets, others = split_geoms(model, body)
-        self._segments = np.full(model.ngeom, -1)  # MuJoCo leaves objects with segment −1 out of a segmentation pass
+        self._segments = np.full(model.ngeom, -1)  # MuJoCo omits objects with segment −1 from a segmentation pass
         self._segments[others], self._segments[targets] = _OTHER, _TARGET
         self._view = mujoco.MjvCamera()
         self._view.type = mujoco.mjtCamera.mjCAMERA_FIXED
@@ -70,19 +70,19 @@ class GLRenderer:
                 mujoco.mjr_readPixels(self._color, self._buffer, self._viewport, buffers)
         except GraphicsError as error:
             raise GraphicsError(f"renderer 'gl': {error}, or use renderer 'ray'") from error
-        # Rows come bottom up; the colour of a pixel is its segment + 1, the background's 0.
+        # Rows are ordered from bottom to top; the colour of a pixel is its segment + 1, and 0 for the background.
         mask = np.flipud(self._color[..., 0] == _TARGET + 1)
         return np.ascontiguousarray(np.flipud(self._metres())), np.ascontiguousarray(mask)
 
     def close(self) -> None:
-        """Free the buffers; calling it again does nothing, rendering again makes new ones."""
+        """Free the buffers; repeated calls have no effect, and rendering again creates new buffers."""
         self._drawing.close()
 
     def _metres(self) -> Float32[np.ndarray, "height width"]:
-        """Turn the depth buffer into metres.
+        """Convert the depth buffer to metres.
 
-        MuJoCo's reversed buffer holds b = n (f − z) / (z (f − n)), 1 at the near plane n and 0 at the far plane f,
-        which gives z = n f / (n + b (f − n)).
+        MuJoCo's reversed buffer holds b = n (f − z) / (z (f − n)), which is 1 at the near plane n and 0 at the far
+        plane f. Hence z = n f / (n + b (f − n)).
         """
         extent = self._model.stat.extent
         near, far = self._model.vis.map.znear * extent, self._model.vis.map.zfar * extent

@@ -1,17 +1,17 @@
-"""What hides the body: rays against the other geoms, with cheap tests first.
+"""Occlusion test: intersection of rays with the geoms in front of a body, with the cheapest tests first.
 
 1. Bounding spheres against the capsule from the camera to the hits, all geoms at once.
-2. Oriented bounding boxes against each ray: a box that is entered behind the hit hides nothing. For box geoms this is
-   exact.
-3. MuJoCo's own intersection for the pairs that remain. One geom at a time, rather than by `mj_multiRay`, which filters
-   by group only and is reported to miss geoms.
+2. Oriented bounding boxes against each ray: a box that the ray enters behind the hit does not occlude it. For box geoms
+   this test is exact.
+3. MuJoCo's intersection for the remaining pairs, one geom at a time. `mj_multiRay` is not used because it filters by
+   group only and is reported to miss geoms.
 """
 
 import mujoco
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-_MARGIN = 1e-6  # a surface that touches the body hides nothing [m]
+_MARGIN = 1e-6  # a surface that touches the body does not occlude it [m]
 _TINY = 1e-12
 _MESHES = (mujoco.mjtGeom.mjGEOM_MESH, mujoco.mjtGeom.mjGEOM_SDF)
 
@@ -26,7 +26,7 @@ def cast(
     """Intersect rays with one geom, world frame [m].
 
     Returns:
-        Ray parameter of the first hit, ``inf`` for a miss.
+        Ray parameter of the first hit, shape (rays,); ``inf`` for a miss.
     """
     kind = model.geom_type[geom]
     if kind in _MESHES:
@@ -41,7 +41,7 @@ def cast(
 
 
 class Occluders:
-    """The geoms that can stand between a camera and a body."""
+    """Geoms that can occlude a body."""
 
     def __init__(self, model: mujoco.MjModel, geoms: Int[np.ndarray, " geoms"]) -> None:
         self._model = model
@@ -60,13 +60,13 @@ class Occluders:
         depths: Float[np.ndarray, " rays"],
         near: float,
     ) -> Bool[np.ndarray, " rays"]:
-        """Tell which rays meet an occluder between the near plane and their hit.
+        """Return which rays hit an occluder between the near plane and their hit of the body, shape (rays,).
 
         Args:
             data: MuJoCo state.
-            origin: Camera position, world frame [m].
-            directions: Rays of unit length along the optical axis, world frame.
-            depths: Where each ray hits the body [m].
+            origin: Camera position, world frame, shape (3,) [m].
+            directions: Rays of unit length along the optical axis, world frame, shape (rays, 3).
+            depths: Depth at which each ray hits the body, shape (rays,) [m].
             near: Depth of the near plane [m].
         """
         hidden = self._hidden_by_planes(data, origin, directions, depths, near)
@@ -93,7 +93,7 @@ class Occluders:
         for geom in self._planes.tolist():
             normal = data.geom_xmat[geom].reshape(3, 3)[:, 2]
             height = (origin - data.geom_xpos[geom]) @ normal
-            if height <= 0:  # planes are seen from above only, in OpenGL too
+            if height <= 0:  # planes are visible from above only, as in OpenGL
                 continue
             below = np.flatnonzero(height + depths * (directions @ normal) < 0)
             if below.size:
@@ -108,7 +108,7 @@ class Occluders:
         directions: Float[np.ndarray, "rays 3"],
         depths: Float[np.ndarray, " rays"],
     ) -> Int[np.ndarray, " close"]:
-        """Keep the geoms whose bounding sphere meets a capsule around all segments from the camera to the hits."""
+        """Return the geoms whose bounding sphere intersects a capsule around all segments from camera to hits."""
         ends = directions * depths[:, None]
         axis = ends.mean(axis=0)
         spread = ends - axis
@@ -127,7 +127,7 @@ class Occluders:
         depths: Float[np.ndarray, " rays"],
         near: float,
     ) -> Bool[np.ndarray, "close rays"]:
-        """Tell which rays enter which bounding boxes between the near plane and their hit (slab test)."""
+        """Return which rays cross which bounding boxes between the near plane and their hit (slab test)."""
         geoms = self._geoms[close]
         frames = data.geom_xmat[geoms].reshape(-1, 3, 3)
         centers, halves = self._boxes[close, 0], self._boxes[close, 1]

@@ -1,4 +1,4 @@
-"""Depth and mask by casting only the rays that can hit the body; no OpenGL.
+"""Ray-casting renderer of depth and mask, which casts only the rays that can hit the body; needs no OpenGL.
 
 Ray directions are scaled to unit length along the optical axis, so that the ray parameter of a hit is its z-depth.
 """
@@ -18,13 +18,13 @@ _TINY = 1e-12
 def cast_cylinder(
     origin: Float[np.ndarray, "3"], directions: Float[np.ndarray, "rays 3"], radius: float, half_height: float
 ) -> Float[np.ndarray, " rays"]:
-    """Intersect rays with a solid cylinder around the z axis, in its own frame [m].
+    """Intersect rays with a solid cylinder around the z axis, in the frame of the cylinder [m].
 
-    The entry is the later of the entries into the infinite cylinder and into the slab |z| ≤ h, and a hit if it comes
-    before the earlier exit.
+    The ray enters the cylinder at the later of its entries into the infinite cylinder and into the slab |z| ≤ h. This
+    is a hit if it comes before the earlier of the two exits.
 
     Returns:
-        Ray parameter of the entry, ``inf`` for a miss or where the origin is inside.
+        Ray parameter of the entry, shape (rays,); ``inf`` for a miss or if the origin is inside.
     """
     dx, dy, dz = directions.T
     a = dx * dx + dy * dy + _TINY
@@ -38,10 +38,7 @@ def cast_cylinder(
 
 
 class RayRenderer:
-    """Analytic ray casting of one body, with occlusion by everything else that is drawn.
-
-    Depth is 0 outside the mask.
-    """
+    """Analytic ray casting of one body, with occlusion by all other drawn geoms; the depth is 0 outside the mask."""
 
     def __init__(self, model: mujoco.MjModel, camera: str, body: str, width: int, height: int) -> None:
         self.intrinsics = intrinsics(model, camera, width, height)
@@ -58,7 +55,7 @@ class RayRenderer:
         self, data: mujoco.MjData
     ) -> tuple[Float32[np.ndarray, "height width"], Bool[np.ndarray, "height width"]]:
         """Cast the rays of the current state; see `Renderer.render`."""
-        near = self._model.vis.map.znear * self._model.stat.extent  # what OpenGL clips
+        near = self._model.vis.map.znear * self._model.stat.extent  # the near plane of OpenGL
         origin = data.cam_xpos[self._camera]
         rotation = data.cam_xmat[self._camera].reshape(3, 3) * MUJOCO_TO_OPENCV
         depth = np.full(self._rays.shape[:2], np.inf)
@@ -77,7 +74,7 @@ class RayRenderer:
         return depth.astype(np.float32), mask
 
     def close(self) -> None:
-        """Do nothing: no resource is held."""
+        """Do nothing; there are no resources to release."""
 
     def _region(
         self,
@@ -87,7 +84,7 @@ class RayRenderer:
         rotation: Float[np.ndarray, "3 3"],
         near: float,
     ) -> tuple[slice, slice]:
-        """Bound the image rows and columns that can see a geom: the projected corners of its bounding box."""
+        """Return the rows and columns that can see a geom, bounded by the projected corners of its bounding box."""
         geom = self._targets[index]
         center, half = self._boxes[index]
         world = data.geom_xpos[geom] + (center + _CORNERS * half) @ data.geom_xmat[geom].reshape(3, 3).T

@@ -1,4 +1,4 @@
-"""Pictures of what the agent sees and of the potential that guides it: ``python -m perception.visualize``.
+"""Figures of the agent's observations and of the potential: ``python -m perception.visualize``.
 
-The drawing functions take arrays; `pictures` composes them with the simulator and the potential.
+The drawing functions take arrays; `pictures` combines them with the simulator and the potential.
 """

@@ -1,4 +1,4 @@
-"""Draw what the agent sees: ``python -m perception.visualize --out DIR``."""
+"""Command that draws the agent's observations and the potential: ``python -m perception.visualize --out DIR``."""
 
 import tyro
 
@@ -8,9 +8,9 @@ from perception.visualize.config import VisualizeConfig
 
 @one_line_errors
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line; bad input ends it with one line and status 2."""
+    """Run the command line; invalid input is reported in one line with exit status 2."""
     config = tyro.cli(VisualizeConfig, args=arguments, prog="python -m perception.visualize")
-    # Here, so that what cannot be imported ends in one line too.
+    # Imported here, so that import errors are reported in one line too.
     from perception.visualize.pictures import visualize
 
     print("wrote " + ", ".join(str(path) for path in visualize(config)))

@@ -1,4 +1,4 @@
-"""Clouds for Open3D: PLY files and its window."""
+"""Point clouds as PLY files and in Open3D's window."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ from jaxtyping import Float
 from envs.opengl import GraphicsError
 from perception.point_cloud import open3d
 
-PATIENCE = 20  # with a display that does not answer [s]
+PATIENCE = 20  # timeout for a display that does not respond [s]
 _OPEN_WINDOW = """
 import glfw
 glfw.ERROR_REPORTING = "exception"
@@ -25,7 +25,7 @@ glfw.create_window(64, 64, "", None, None)
 def write_cloud(
     path: Path, points: Float[np.ndarray, "points 3"], colors: Float[np.ndarray, "points 3"] | None = None
 ) -> None:
-    """Write points [m], with colours in [0, 1] if given, as a PLY file.
+    """Write points [m], with optional colours in [0, 1], as a PLY file.
 
     Raises:
         OSError: The file cannot be written.
@@ -36,13 +36,13 @@ def write_cloud(
 
 
 def check_display() -> None:
-    """Raise unless a window can be opened.
+    """Check that a window can be opened.
 
-    Where there is no display Open3D draws into an image instead, and its window waits for ever to be closed. A display
-    that does not answer may take as long. So another process opens a window, by the library that Open3D's is made with.
+    Without a display, Open3D renders offscreen and its window blocks forever; a display that does not respond may block
+    too. Therefore a window is first opened in another process, with GLFW, the library that Open3D uses.
 
     Raises:
-        GraphicsError: It did not open in time; names the display and the reason.
+        GraphicsError: The window did not open in time; the message names the display and the reason.
     """
     if sys.platform != "linux":
         return
@@ -69,10 +69,10 @@ def show_clouds(
     surroundings: Float[np.ndarray, "surroundings 3"],
     colors: Float[np.ndarray, "surroundings 3"],
 ) -> None:
-    """Show sampled points, in pink, within the scene's cloud, until the window is closed.
+    """Show the sampled points (pink) in the cloud of the scene, until the window is closed.
 
     Raises:
-        GraphicsError: The window does not open.
+        GraphicsError: The window cannot be opened.
         ImportError: Open3D is missing.
     """
     o3d = open3d()

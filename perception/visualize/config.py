@@ -1,4 +1,4 @@
-"""Settings of the command."""
+"""Settings of the command `perception.visualize`."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,32 +9,32 @@ from envs.ranges import SEED, Range
 
 @dataclass(frozen=True)
 class VisualizeConfig:
-    """Draw what the cameras see of the slot task, the puck's points, and the potential that guides the agent.
+    """Draw camera images of the slot task, the point cloud of the puck, and the potential that shapes the reward.
 
-    Writes panel.png, cloud.ply (the puck), scene.ply (everything), demonstration.mp4 and potential.png.
+    Writes panel.png, cloud.ply (the puck), scene.ply (the whole scene), demonstration.mp4 and potential.png.
     """
 
     out: Path = Path("runs/visualize")
     """Directory to write to."""
     demonstrations: Path | None = None
-    """HDF5 file of demonstrations; the shipped one for the number of grids if not given."""
+    """HDF5 file of demonstrations; defaults to the shipped file for the number of grids."""
     filter_key: str | None = None
-    """Take the demonstrations that this mask of the file lists, e.g. train; all if not given."""
+    """Use only the demonstrations listed by this mask of the file, e.g. train; defaults to all."""
     estimator: Path | None = None
-    """Pre-trained value estimator, of states or clouds; both shipped ones if not given."""
+    """Pre-trained value estimator, of states or clouds; defaults to both shipped estimators."""
     grids: Literal[1, 2, 3] = 1
     """Number of active reset grids."""
     renderer: str = "ray"
-    """What the puck's depth and mask come from: ray or gl."""
+    """Renderer of the puck's depth and mask: ray or gl."""
     cameras: tuple[str, ...] = ("overhead",)
     """Cameras whose clouds are fused, e.g. overhead oblique."""
     combine: Literal["product", "sum"] = "product"
     """V_d·Ṽ_g (γ to all remaining steps) or V_d + Ṽ_g (the paper)."""
     radius: Annotated[float, Range(0, 100, "(]")] = 0.08
-    """Largest distance of the puck to a demonstrated goal in Δ(s) [m]."""
+    """Largest distance from the puck to a demonstrated goal in Δ(s) [m]."""
     seed: Annotated[int, SEED] = 1
-    """Seed of the start that is shown."""
+    """Seed of the initial state that is drawn."""
     window: bool = False
-    """Show the clouds in Open3D's window at the end; needs a display."""
+    """Show the clouds in Open3D's window at the end; requires a display."""
     overwrite: bool = False
-    """Replace pictures that are there already."""
+    """Replace existing files."""

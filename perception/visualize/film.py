@@ -1,4 +1,4 @@
-"""A film of a demonstration: the image with the sampled points, and curves up to now."""
+"""Video of a demonstration: the image with the sampled points, and curves up to the current step."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -14,16 +14,16 @@ from perception.visualize.panel import POINTS_STYLE
 
 COLORS = {"Φ": "#ff2fa0", "V_d": "#3b528b", "Ṽ_g": "#5ec962"}
 LABELS = {"V_d": "V_d of the chosen state", "Ṽ_g": "Ṽ_g to the chosen state"}
-SIZE = (960, 480)  # multiples of 16, as H.264 wants them [pixels]
+SIZE = (960, 480)  # multiples of 16, as H.264 requires [pixels]
 DPI = 100
 
 
 class Film:
-    """Draws the frames; everything that stays is drawn once.
+    """Renders the frames of the video; the parts that do not change are created once.
 
     Args:
-        title: What the curves are of.
-        curves: Values by name, (H + 1,) each.
+        title: Label of the curves.
+        curves: Values by name, shape (H + 1,) each.
         size: Width and height of the images [pixels].
     """
 
@@ -51,7 +51,7 @@ class Film:
     def frame(
         self, step: int, rgb: UInt8[np.ndarray, "height width 3"], pixels: Float[np.ndarray, "num_points 2"]
     ) -> UInt8[np.ndarray, "rows columns 3"]:
-        """Draw one frame: the image of a step with points at (column, row), and the curves up to it."""
+        """Draw one frame: the image of a step with points at (column, row) [pixels], and the curves up to the step."""
         self._image.set_data(rgb)
         self._points.set_offsets(pixels)
         for name, line in self._lines.items():
@@ -70,7 +70,7 @@ def write_film(path: Path, frames: Iterable[UInt8[np.ndarray, "rows columns 3"]]
 
 
 def film_suffix() -> str:
-    """Return ".mp4" where imageio finds ffmpeg, else ".gif"."""
+    """Return ".mp4" if imageio finds ffmpeg, otherwise ".gif"."""
     try:
         import imageio_ffmpeg
 

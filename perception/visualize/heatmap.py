@@ -1,4 +1,4 @@
-"""Φ over the table, drawn as the overhead camera sees it: the robot on top, y to the right."""
+"""Heat map of Φ over the table, oriented as in the overhead camera: the robot at the top, y to the right."""
 
 from collections.abc import Iterable, Sequence
 
@@ -15,10 +15,11 @@ START_COLOR, CHOSEN_COLOR, BLOCKED_COLOR = "#1fb53a", "#ff2fa0", "#c5d6e8"
 
 
 def draw_heatmap(landscapes: Sequence[Landscape], walls: Iterable[Wall], grids: Float[np.ndarray, "grids 2"]) -> Figure:
-    """Draw Φ in grey, the walls, and the demonstrated states in colour by what V_d and Ṽ_g from the start (green) make.
+    """Draw Φ in grey, the walls, and the demonstrated states in colour.
 
-    The state that Φ(start) chose is marked in pink; those outside Δ(start) are small. Where the puck would be inside a
-    wall there is no Φ. The active reset grids, given by their centres [m], are dashed.
+    The colour of a state is V_d ⊕ Ṽ_g as seen from the start (green). The state that attains the maximum Φ(start) is
+    pink; states outside Δ(start) are small. Φ is not defined where the puck would be inside a wall. The active reset
+    grids, given by their centres [m], are dashed.
     """
     walls = list(walls)
     figure = Figure(figsize=(9.5 * len(landscapes), 5.5), layout="constrained", dpi=110)

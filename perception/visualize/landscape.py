@@ -1,4 +1,4 @@
-"""Φ over the table, computed: the numbers of the paper's heat map (figures heatmap_push)."""
+"""Evaluation of Φ over the table, for the paper's heat map (figures heatmap_push)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,26 +10,26 @@ from envs.push.geometry import PUCK_RADIUS, TABLE_SIZE
 from shaping.potential import Potential
 
 Wall = tuple[Sequence[float], Sequence[float]]  # centre, world frame, and half sizes [m]
-STEP = 0.01  # between puck positions [m]
+STEP = 0.01  # distance between puck positions [m]
 
 
 @dataclass(frozen=True)
 class Landscape:
-    """Φ where the puck could lie; world frame [m].
+    """Φ on a grid of puck positions; positions in the world frame [m].
 
     Attributes:
         title: Observation and settings of Φ.
-        x: Puck positions away from the robot, ascending.
-        y: Puck positions to its left, ascending.
-        potential: Φ; NaN where the puck would be inside a wall.
-        start: Puck at the start.
-        end_effector: Tip of the pusher at the start.
-        goal: Where the puck should go.
-        states: Demonstrated puck positions.
-        scores: V_d and Ṽ_g of each state, seen from the start, joined as Φ joins them.
-        joined: How that is written, "V_d · Ṽ_g" or "V_d + Ṽ_g".
-        in_range: States in Δ(start).
-        chosen: Index of the state that Φ(start) chose, or None.
+        x: Puck positions away from the robot, ascending, shape (nx,).
+        y: Puck positions to the robot's left, ascending, shape (ny,).
+        potential: Φ, shape (nx, ny); NaN where the puck would be inside a wall.
+        start: Position of the puck at the start, shape (2,).
+        end_effector: Position of the tip of the pusher at the start, shape (2,).
+        goal: Position of the goal, shape (2,).
+        states: Demonstrated puck positions, shape (states, 2).
+        scores: V_d ⊕ Ṽ_g of each state, seen from the start, shape (states,).
+        joined: Formula of the scores, "V_d · Ṽ_g" or "V_d + Ṽ_g".
+        in_range: Whether each state is in Δ(start), shape (states,).
+        chosen: Index of the state that attains the maximum Φ(start), or None.
     """
 
     title: str
@@ -55,19 +55,19 @@ def survey(
     walls: Iterable[Wall],
     success_distance: float,
 ) -> Landscape:
-    """Evaluate Φ with the puck at rest anywhere on the table and the arm as far from it as at the start.
+    """Evaluate Φ on a grid of puck positions, with the puck at rest and the arm displaced with the puck.
 
-    Moving puck and arm by d changes what is relative to the goal, and only that: it is the start aimed at a goal that
-    lies at −d. Demonstrated states are placed by their displacement from the start's puck.
+    Moving puck and arm by d changes only the components relative to the goal. The result equals the observation of the
+    start with the goal moved by −d. Demonstrated states are placed by their displacement from the puck at the start.
 
     Args:
         potential: Φ.
-        observation: The start, everything at rest.
-        puck: Puck at the start, world frame [m].
-        end_effector: Tip of the pusher at the start, world frame [m].
-        goal: Centre of the goal set, world frame [m].
-        walls: What the puck cannot pass.
-        success_distance: From the goal, within which the puck is in the goal set [m].
+        observation: Observation of the start, everything at rest.
+        puck: Position of the puck at the start, world frame, shape (2,) [m].
+        end_effector: Position of the tip of the pusher at the start, world frame, shape (2,) [m].
+        goal: Centre of the goal set, world frame, shape (2,) [m].
+        walls: Walls, each by its centre and half sizes, world frame [m].
+        success_distance: Distance from the goal within which the puck is in the goal set [m].
     """
     goals, demonstrated = potential.goals, potential.demonstrated
     half = np.array(TABLE_SIZE[:2]) / 2 - PUCK_RADIUS
@@ -98,7 +98,7 @@ def survey(
 
 
 def overlaps_wall(positions: Float[np.ndarray, "positions 2"], walls: Iterable[Wall]) -> Bool[np.ndarray, " positions"]:
-    """Tell where a puck would be inside a wall: its centre is nearer to one than its radius."""
+    """Return at which positions the puck overlaps a wall: its centre is closer to the wall than its radius."""
     inside = np.zeros(len(positions), dtype=bool)
     for center, size in walls:
         gap = np.maximum(np.abs(positions - np.array(center[:2])) - size[:2], 0.0)
@@ -109,7 +109,10 @@ def overlaps_wall(positions: Float[np.ndarray, "positions 2"], walls: Iterable[W
 def curves(
     potential: Potential, observations: Float[np.ndarray, "steps ..."]
 ) -> dict[str, Float[np.ndarray, " steps"]]:
-    """Return Φ along a demonstration, and V_d and Ṽ_g of the state that it chose; the last is in the goal set."""
+    """Return Φ along a demonstration, and V_d and Ṽ_g of the demonstrated state that attains its maximum.
+
+    The last observation is in the goal set. V_d and Ṽ_g are 0 where Δ(s) is empty.
+    """
     success = np.arange(len(observations)) == len(observations) - 1
     rows = {"Φ": potential(observations, success), "V_d": np.zeros(len(success)), "Ṽ_g": np.zeros(len(success))}
     for step, observation in enumerate(observations):

@@ -1,4 +1,4 @@
-"""From image to points: what a camera sees, drawn."""
+"""Figure of the stages from image to point cloud: RGB, depth, mask and points of each camera."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,14 +11,14 @@ from mpl_toolkits.mplot3d import Axes3D
 
 from perception.visualize.scene import View
 
-HALF_BOX = (0.04, 0.04, 0.02)  # at least, around the sampled points [m]
-DEPTH_QUANTILES = (0.02, 0.75)  # spread the colours over the table rather than the room behind it
+HALF_BOX = (0.04, 0.04, 0.02)  # smallest half sizes of the axes around the sampled points [m]
+DEPTH_QUANTILES = (0.02, 0.75)  # the colour scale covers the table, not the room behind it
 POINT_COLOR = "#ff2fa0"
 POINTS_STYLE: dict[str, Any] = {"s": 9, "c": POINT_COLOR, "edgecolors": "white", "linewidths": 0.4}
 
 
 def draw_panel(views: Sequence[View]) -> Figure:
-    """Draw one row a view: RGB, depth [m], mask, and the cloud with the sampled points in world coordinates [m]."""
+    """Draw one row per view: RGB, depth [m], mask, and the cloud with the sampled points in the world frame [m]."""
     figure = Figure(figsize=(15, 3.9 * len(views)), layout="constrained", dpi=110)
     for row, view in enumerate(views):
         rgb, depth, mask = (figure.add_subplot(len(views), 4, 4 * row + i + 1) for i in range(3))
@@ -39,7 +39,7 @@ def draw_panel(views: Sequence[View]) -> Figure:
 
 
 def draw_rgb(axes: Axes, view: View) -> None:
-    """Draw the image with the sampled points in it."""
+    """Draw the image with the sampled points."""
     axes.imshow(view.rgb, extent=(0, view.rgb.shape[1], view.rgb.shape[0], 0))
     axes.scatter(*view.pixels.T, **POINTS_STYLE)
     axes.set_xticks([])
@@ -47,7 +47,7 @@ def draw_rgb(axes: Axes, view: View) -> None:
 
 
 def draw_cloud(axes: Axes3D, view: View) -> None:
-    """Draw cloud and sampled points in the world, with one scale for all axes, seen from the cameras' side."""
+    """Draw cloud and sampled points in the world frame, with equal axis scales, seen from the side of the cameras."""
     axes.scatter(*view.cloud.T, s=9, c="0.35", depthshade=False, linewidths=0, label=f"cloud, {len(view.cloud)} points")
     distinct = len(np.unique(view.points, axis=0))
     axes.scatter(*view.points.T, s=26, c=POINT_COLOR, depthshade=False, label=f"sampled, {distinct} points")
@@ -62,7 +62,7 @@ def draw_cloud(axes: Axes3D, view: View) -> None:
         axis.set_tick_params(labelsize=7, pad=0)
         axis.labelpad = 0
     axes.set_zlabel("")
-    axes.text2D(0.0, 0.53, "z [m]", transform=axes.transAxes)  # where the axis label would be cut off
+    axes.text2D(0.0, 0.53, "z [m]", transform=axes.transAxes)  # replaces the axis label, which would be cut off
     axes.view_init(elev=40, azim=20)
     axes.legend(loc="upper left", fontsize=8)
     axes.set_title("world frame")

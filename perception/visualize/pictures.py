@@ -1,11 +1,11 @@
-"""The pictures of the command, composed of envs, perception and shaping."""
+"""The command `perception.visualize`: creates all figures from envs, perception and shaping."""
 
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TypeGuard
 
-import envs.simulator  # noqa: F401 (first: it imports MuJoCo, also where it cannot draw)
+import envs.simulator  # noqa: F401 (imported first: MuJoCo then loads without OpenGL)
 
 # isort: split
 import numpy as np
@@ -32,19 +32,19 @@ from shaping.potential import Potential
 from shaping.value import ValueEstimator
 
 GAMMA = 0.99  # discount of the task [1 per step]
-IN_SLOT = 0.05  # from the puck in the slot to the pusher that brought it there [m]
+IN_SLOT = 0.05  # distance from the puck in the slot to the pusher [m]
 
 
 def visualize(config: VisualizeConfig) -> list[Path]:
-    """Write all pictures and return their paths.
+    """Write all output files and return their paths.
 
     Raises:
         FileNotFoundError: A file is missing.
-        FileExistsError: A picture is there already.
-        ValueError: Names or files that do not fit together.
+        FileExistsError: An output file exists and `overwrite` is not set.
+        ValueError: A setting is invalid, or files are incompatible.
         GraphicsError: OpenGL or, for a window, a display is missing.
     """
-    torch.set_num_threads(1)  # small batches: more threads only disturb each other
+    torch.set_num_threads(1)  # faster for small batches
     if config.window:
         check_display()
     check_ranges(config)
@@ -97,16 +97,19 @@ def visualize(config: VisualizeConfig) -> list[Path]:
 def _scene(config: VisualizeConfig) -> Scene:
     try:
         return Scene(config.grids, config.cameras, config.renderer)
-    except ValueError as error:  # all else is checked
+    except ValueError as error:  # the other arguments have been checked
         raise ValueError(f"--cameras: {error}") from error
 
 
 def load_potentials(config: VisualizeConfig) -> tuple[Trajectory | None, dict[str, Potential]]:
-    """Read demonstrations and estimators; return the demonstration to film, and Φ by observation, clouds first.
+    """Read demonstrations and estimators.
+
+    Returns:
+        Demonstration for the video (None without demonstrations), and Φ by observation, clouds first.
 
     Raises:
-        FileNotFoundError: A named file is missing, or an estimator is named and there are no demonstrations.
-        ValueError: A file is not what it should be, or the demonstrations lack the named estimator's observation.
+        FileNotFoundError: A given file is missing, or an estimator is given and there are no demonstrations.
+        ValueError: A file is invalid, or the demonstrations lack the observation of the given estimator.
     """
     named = config.estimator is not None
     task = get_task("push-slot")
@@ -140,7 +143,7 @@ def load_potentials(config: VisualizeConfig) -> tuple[Trajectory | None, dict[st
 
 
 def _until_success(path: Path, config: VisualizeConfig, obs: str | None = None) -> list[Trajectory]:
-    """Read demonstrations as what learns from these observations does; from states if not given."""
+    """Read demonstrations, truncated at the success speed of the given observation; defaults to that of the state."""
     with closing(PushEnv("push-slot", success_speed=SUCCESS_SPEEDS[obs or "state"])) as task:
         trajectories = load_demonstrations(path, obs, config.filter_key, task.goal_reward, states=True)
         size = len(get_simulator_state(task))
@@ -154,12 +157,12 @@ def _until_success(path: Path, config: VisualizeConfig, obs: str | None = None) 
 
 
 def look(scene: Scene, title: str) -> list[View]:
-    """See the current state from every camera."""
+    """Return the view of the current state from every camera."""
     return [scene.view(camera, f"{title}, {camera}") for camera in scene.cameras]
 
 
 def frames(scene: Scene, trajectory: Trajectory, potentials: dict[str, Potential]) -> Iterator[np.ndarray]:
-    """Draw the frames of a demonstration, with the curves of the first potential."""
+    """Yield the video frames of a demonstration, with the curves of the first potential."""
     title, lines = "value of the demonstration", {"V_d": GAMMA ** np.arange(trajectory.horizon, -1, -1)}
     for name, potential in list(potentials.items())[:1]:
         title, lines = (

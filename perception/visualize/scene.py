@@ -1,4 +1,4 @@
-"""The slot task, posed or replayed, as its cameras see it."""
+"""The slot task with its cameras, set to given poses or replaying demonstrations."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,24 +19,24 @@ from perception.observation import PointCloudObservation
 from perception.point_cloud import back_project, transform
 from perception.rendering import make_renderer
 
-IMAGE_SIZE = 480  # of RGB and of the depth of everything [pixels]
-CLOUD_SIZE = 128  # of the images that clouds are made from, as in the observation [pixels]
-SAME_START = 1e-3  # between a start drawn from the recorded seed and the recorded one [m]
-FAR = 3.0  # what is further away is the room, not the scene [m]
+IMAGE_SIZE = 480  # size of the RGB and depth images of the whole scene [pixels]
+CLOUD_SIZE = 128  # size of the images from which clouds are computed, as in the observation [pixels]
+SAME_START = 1e-3  # largest distance between the start drawn from the recorded seed and the recorded start [m]
+FAR = 3.0  # points at a larger depth belong to the room and are ignored [m]
 
 
 @dataclass(frozen=True)
 class View:
-    """What one camera sees; row 0 is the top of every image.
+    """Images and points of one camera; row 0 is the top of every image.
 
     Attributes:
-        title: State and camera, for people.
-        rgb: Colours.
-        depth: Distance along the optical axis of everything in the image of `rgb` [m].
-        mask: Pixels of the puck, from the renderer that the agent's clouds come from.
-        cloud: Back-projection of the mask, world frame [m].
-        points: The points that the agent observes, fused from all cameras, world frame [m].
-        pixels: Where the points are in `rgb` (column, row) [pixels].
+        title: Description of state and camera.
+        rgb: Colour image, shape (height, width, 3).
+        depth: Distance along the optical axis, for every pixel of `rgb`, shape (height, width) [m].
+        mask: Pixels of the puck, from the renderer of the agent's clouds, shape (rows, columns).
+        cloud: Back-projection of the mask, world frame, shape (cloud, 3) [m].
+        points: Points that the agent observes, fused from all cameras, world frame, shape (num_points, 3) [m].
+        pixels: Positions of the points in `rgb` (column, row), shape (num_points, 2) [pixels].
     """
 
     title: str
@@ -51,28 +51,32 @@ class View:
 def project(
     points: Float[np.ndarray, "points 3"], pose: Float[np.ndarray, "4 4"], camera: Intrinsics
 ) -> Float[np.ndarray, "points 2"]:
-    """Find points of the world in an image, the inverse of `back_project` and `transform`.
+    """Project points into an image, the inverse of `back_project` and `transform`.
 
     (u, v) = f · (x, y) / z + (c_x, c_y) with (x, y, z) = Rᵀ (p − t); the centre of pixel (column i, row j) is at
     (i + 0.5, j + 0.5).
 
     Args:
-        points: World frame [m].
-        pose: Pose of the camera, ``camera_to_world``.
+        points: Points, world frame, shape (points, 3) [m].
+        pose: Pose of the camera, ``camera_to_world``, shape (4, 4).
         camera: Projection of the image.
+
+    Returns:
+        Positions (u, v) in the image, shape (points, 2) [pixels].
     """
     x, y, z = ((points - pose[:3, 3]) @ pose[:3, :3]).T
     return camera.focal * np.stack([x, y], axis=-1) / z[:, None] + camera.center
 
 
 class Posed(gymnasium.Wrapper):
-    """Let `reset` put the puck at a whole pose, or everything where it was recorded.
+    """Wrapper with reset options for the full pose of the puck and for a recorded simulator state.
 
-    Options are "puck_pose", position [m] and quaternion (w, x, y, z), and "simulator", see `envs.push.playback`.
+    The options are "puck_pose", position [m] and quaternion (w, x, y, z), world frame, and "simulator", a state as in
+    `envs.push.playback`.
     """
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Reset, then move the puck or everything if asked to."""
+        """Reset the environment, then set the simulator state or the pose of the puck if given."""
         options = dict(options or {})
         pose, state = options.pop("puck_pose", None), options.pop("simulator", None)
         result = self.env.reset(seed=seed, options=options)
@@ -87,7 +91,7 @@ class Posed(gymnasium.Wrapper):
 
 
 class Scene:
-    """The slot task with cameras that show all of it.
+    """The slot task with renderers of the whole scene and of the puck for each camera.
 
     Args:
         grids: Number of active reset grids, 1 to 3.
@@ -95,11 +99,11 @@ class Scene:
         renderer: Key of `perception.rendering.RENDERERS`, for the agent's clouds.
 
     Attributes:
-        base: The simulated task, with state observations.
+        base: Task with state observations.
         env: The same task with cloud observations.
 
     Raises:
-        ValueError: Unknown camera or renderer, or no such number of grids.
+        ValueError: Unknown camera or renderer, or invalid number of grids.
     """
 
     def __init__(self, grids: int = 1, cameras: Sequence[str] = ("overhead",), renderer: str = "ray") -> None:
@@ -113,7 +117,7 @@ class Scene:
         self._everything = {name: make_renderer("gl", model, name, **size) for name in self.cameras}
 
     def rgb(self, camera: str) -> UInt8[np.ndarray, "height width 3"]:
-        """Colours, the square in the middle of the task's own picture."""
+        """Return the colour image: the central square of the image rendered by the task."""
         self.base.camera = camera
         picture = self.base.render()
         assert picture is not None
@@ -121,12 +125,12 @@ class Scene:
         return picture[:, left : left + IMAGE_SIZE]
 
     def pixels(self, camera: str) -> Float[np.ndarray, "num_points 2"]:
-        """Where the observed points are in `rgb` (column, row) [pixels]."""
+        """Return the positions of the observed points in `rgb` (column, row), shape (num_points, 2) [pixels]."""
         pose = camera_to_world(self.base.model, self.base.data, camera)
         return project(self.env.points_world, pose, self._everything[camera].intrinsics)
 
     def view(self, camera: str, title: str) -> View:
-        """See the current state, the last one that `env` observed.
+        """Return the view of the current state, which must be the last one that `env` observed.
 
         Raises:
             GraphicsError: OpenGL is missing.
@@ -141,23 +145,30 @@ class Scene:
     def surroundings(
         self, view: View, camera: str
     ) -> tuple[Float[np.ndarray, "cloud 3"], Float[np.ndarray, "cloud 3"]]:
-        """Back-project everything in a view; points in the world frame [m] and their colours in [0, 1]."""
+        """Back-project the whole image of a view.
+
+        Returns:
+            Points, world frame, shape (cloud, 3) [m], and their colours in [0, 1], shape (cloud, 3).
+        """
         near = view.depth < FAR
-        near[1::2], near[:, 1::2] = False, False  # a quarter of the pixels shows as much
+        near[1::2], near[:, 1::2] = False, False  # a quarter of the pixels is dense enough
         pose = camera_to_world(self.base.model, self.base.data, camera)
         return transform(back_project(view.depth, near, self._everything[camera].intrinsics), pose), view.rgb[
             near
         ] / 255
 
     def close(self) -> None:
-        """Release renderers and simulation."""
+        """Close the renderers and the environment."""
         for renderer in (*self._puck.values(), *self._everything.values()):
             renderer.close()
         self.env.close()
 
 
 def puck_poses(trajectory: Trajectory, goal: Float[np.ndarray, "2"]) -> Float[np.ndarray, "steps 7"]:
-    """Pose of the puck along a demonstration, world frame [m]; flat on the table where only the plane was recorded."""
+    """Return the poses of the puck along a demonstration, world frame, shape (H + 1, 7) [m, quaternion (w, x, y, z)].
+
+    If poses were not recorded, the puck is placed flat on the table at its recorded position in the plane.
+    """
     if "puck_pose" in trajectory.observations:
         return trajectory.observations["puck_pose"]
     rows = trajectory.observations
@@ -167,16 +178,16 @@ def puck_poses(trajectory: Trajectory, goal: Float[np.ndarray, "2"]) -> Float[np
 
 
 def replay(scene: Scene, trajectory: Trajectory) -> Iterator[float]:
-    """Bring the scene to each state of a demonstration in turn.
+    """Set the scene to each state of a demonstration in turn.
 
-    Recorded states of the simulator are shown. Without them, recorded actions are repeated from the recorded start;
-    without actions, or without a start, puck and end effector are put where they were seen.
+    Recorded states of the simulator are restored. Without them, recorded actions are applied from the recorded start.
+    Without actions or without a start, puck and end effector are placed at their recorded positions.
 
     Yields:
-        Distance of the puck from where it was recorded, in the plane [m].
+        Distance of the puck from its recorded position, in the plane [m].
 
     Raises:
-        ValueError: The states are those of another model.
+        ValueError: The states belong to another model.
     """
     poses = puck_poses(trajectory, scene.base.goal_position)
     if trajectory.states is not None:
@@ -193,16 +204,16 @@ def replay(scene: Scene, trajectory: Trajectory) -> Iterator[float]:
     rows = trajectory.observations
     reach = rows["state"][:, :2] if "state" in rows else rows["pointcloud"][..., :2].mean(axis=1)
     for pose, offset in zip(poses, reach, strict=True):
-        tip = np.clip(pose[:2] - offset, *WORKSPACE)  # a hand may have been where the arm cannot
+        tip = np.clip(pose[:2] - offset, *WORKSPACE)  # a hand may have been outside the workspace of the arm
         scene.env.reset(options={"puck": pose[:2], "end_effector": tip, "puck_pose": pose})
         yield _distance(scene, pose)
 
 
 def straying(scene: Scene, trajectory: Trajectory) -> float:
-    """Play the actions and return the largest distance of the puck from where it was recorded, in the plane [m].
+    """Apply the recorded actions and return the largest distance of the puck from its recorded position, in xy [m].
 
     Raises:
-        ValueError: There are no actions, or neither states nor start were recorded.
+        ValueError: There are no actions, or neither states nor a start were recorded.
     """
     poses = puck_poses(trajectory, scene.base.goal_position)
     played = play_actions(scene.base, trajectory)
@@ -210,9 +221,9 @@ def straying(scene: Scene, trajectory: Trajectory) -> float:
 
 
 def _start(scene: Scene, trajectory: Trajectory, pose: Float[np.ndarray, "7"]) -> bool:
-    """Reset the scene to where a demonstration starts; tell whether that is known."""
+    """Reset the scene to the start of a demonstration; return whether the start is known."""
     if trajectory.seed is not None and trajectory.grid is not None:
-        # Exact to the last bit, which a start rounded to float32 is not: pushing amplifies the difference.
+        # The drawn start is exact, whereas a recorded one is rounded to float32; pushing amplifies the difference.
         scene.env.reset(seed=trajectory.seed, options={"grid": trajectory.grid})
         if _distance(scene, pose) < SAME_START:
             return True
