@@ -1,6 +1,6 @@
-"""Tasks by name: what every command asks about an environment, in one place.
+"""Registry of tasks: environments, goals, observation spaces and shipped files by name.
 
-A task of one's own reaches every command once it is registered::
+A registered task is available in every command::
 
     register_task("my-push", dataclasses.replace(get_task("push-slot"), make=make_my_push))
 """
@@ -23,12 +23,12 @@ from shaping.observed_goal import ObservedGoal
 
 @dataclass(frozen=True)
 class View:
-    """One kind of observation of a task.
+    """Observation type of a task.
 
     Attributes:
-        goals: What a goal is in such an observation; it has the observation's shape.
-        encoder: Name of the encoder that is used by default.
-        estimator: Shipped Ṽ_g; None without one.
+        goals: Goal set of the observations; defines their shape.
+        encoder: Name of the default encoder.
+        estimator: File of the shipped Ṽ_g, or None.
     """
 
     goals: GoalSet
@@ -37,22 +37,22 @@ class View:
 
     @property
     def space(self) -> spaces.Box:
-        """Space of the observations."""
+        """Observation space."""
         return spaces.Box(-np.inf, np.inf, self.goals.observation_shape, np.float32)
 
 
 @dataclass(frozen=True)
 class Task:
-    """What the commands ask a task for.
+    """Environments, observation types and files of a task.
 
     Attributes:
         make: Makes the environment: `make(obs=…, grids=…, render_mode=…)`.
         make_play: Makes the environment in which the prior is learned: `make_play(obs=…, success_speed=…,
-            goal_speed=…)`, with `achieved_goal` and `desired_goal` in `info` and `goal_reward` on the environment.
-        views: Kinds of observation, by name.
-        demonstrations: Shipped demonstrations, by number of grids.
-        action_space: Of the environment.
-        prior: Name of the environment in which the prior is learned, for its files.
+            goal_speed=…)`. It reports `achieved_goal` and `desired_goal` in `info` and has a method `goal_reward`.
+        views: Observation types by name.
+        demonstrations: Files of the shipped demonstrations by number of grids.
+        action_space: Action space of the environment.
+        prior: Name of the environment in which the prior is learned, used in file names.
     """
 
     make: Callable[..., gym.Env]
@@ -63,10 +63,10 @@ class Task:
     prior: str = "play"
 
     def view(self, obs: str) -> View:
-        """Return a kind of observation.
+        """Return the observation type of this name.
 
         Raises:
-            ValueError: The task has none of this name; lists those that it has.
+            ValueError: The task has no such observation type; the message lists those that it has.
         """
         if obs not in self.views:
             raise ValueError(f"--obs: unknown observation {obs!r}; this task has: {', '.join(self.views)}")
@@ -77,10 +77,10 @@ _TASKS: dict[str, Task] = {}
 
 
 def register_task(name: str, task: Task) -> Task:
-    """Make a task known to every command by its name.
+    """Register a task under a name.
 
     Raises:
-        ValueError: Another one has this name.
+        ValueError: The name is taken.
     """
     if name in _TASKS:
         raise ValueError(f"a task {name!r} is registered already; choose another name")
@@ -92,7 +92,7 @@ def get_task(name: str) -> Task:
     """Return the task registered under `name`.
 
     Raises:
-        ValueError: There is none; lists those that there are.
+        ValueError: There is no such task; the message lists the registered ones.
     """
     if name not in _TASKS:
         raise ValueError(f"--task: unknown task {name!r}; registered tasks: {', '.join(_TASKS)}")
@@ -100,17 +100,17 @@ def get_task(name: str) -> Task:
 
 
 def available_tasks() -> list[str]:
-    """Names of the registered tasks."""
+    """Return the names of the registered tasks."""
     return list(_TASKS)
 
 
 def make_env(config: Any, render_mode: str | None = None) -> gym.Env:
-    """Make the environment that a training is configured with."""
+    """Make the environment of a training configuration."""
     return get_task(config.task).make(obs=config.obs, grids=config.grids, render_mode=render_mode)
 
 
 def make_plane(obs: str, **kwargs: Any) -> gym.Env:
-    """Make the obstacle-free plane; clouds are judged by what they show."""
+    """Make the obstacle-free plane; for clouds, the achieved goal is computed from the observed points."""
     env = gym.make("PushPlane-v0", obs=obs, **kwargs)
     return env if obs == "state" else ObservedGoal(env, CloudGoals())
 

@@ -1,1 +1,1 @@
-"""Episodes of a deterministic policy, counted and filmed."""
+"""Evaluation of a deterministic policy, with optional videos."""
