@@ -1,8 +1,8 @@
-"""Everything that knows Stable-Baselines3: SAC, pre-training, training, evaluation and comparison."""
+"""Agents on top of Stable-Baselines3: SAC, pre-training, training, evaluation and comparison."""
 
 from typing import TYPE_CHECKING, Any
 
-import envs  # noqa: F401 (first: it limits the threads of BLAS before NumPy is loaded)
+import envs  # noqa: F401 (first: it sets the number of BLAS threads before NumPy is loaded)
 
 if TYPE_CHECKING:
     from agents.sac.algorithm import SAC
@@ -11,7 +11,7 @@ __all__ = ["SAC"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import `SAC` when it is asked for, so that commands load no more than they need."""
+    """Import `SAC` on first access, so that commands load only the modules that they need."""
     if name in __all__:
         from agents import sac
 

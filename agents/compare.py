@@ -28,26 +28,27 @@ REPORT = ("report.md", "results.json", "curves.png")
 
 @dataclass(frozen=True)
 class CompareConfig:
-    """Run what is missing or shorter, reuse what is there, draw learning curves and a table."""
+    """Train the runs that are missing or too short, reuse the others, and write learning curves and a results table."""
 
     obs: tuple[Observation, ...] = ("state", "pointcloud")
-    """Observations to compare."""
+    """Observation types to compare."""
     method: tuple[str, ...] = ("buffer+potential+annealing",)
-    """Rows of the paper's table, as agents.train names them."""
+    """Methods to compare: rows of the paper's table, named as for agents.train."""
     seeds: Annotated[int, Range(1, 1000)] = 3
-    """Seeds 0 … N − 1 of each."""
+    """Seeds 0 … N − 1 of each combination of observation and method."""
     grids: Literal[1, 2, 3] = 1
-    """Active reset grids, with one demonstration each."""
+    """Number of active reset grids; each has one demonstration."""
     steps: Annotated[int | None, COUNT] = None
-    """Environment steps of each run; default: the preset's."""
+    """Environment steps of each run; default: the number in the preset."""
     preset: Literal["default", "paper"] = "default"
-    """Settings of each run."""
+    """Preset of the training settings."""
     runs: Path = Path("runs")
-    """Where runs are looked for, and written if missing; the report names those that have other settings."""
+    """Directory that holds the run directories; missing runs are written to it. The report lists runs with other
+    settings."""
     out: Path = Path("comparison")
-    """Directory of report.md, results.json and curves.png."""
+    """Output directory of report.md, results.json and curves.png."""
     parallel: Annotated[int, Range(1, 1000)] = 2
-    """Runs at a time, one thread each."""
+    """Number of trainings that run in parallel, with one thread each."""
 
 
 @one_line_errors
@@ -66,7 +67,7 @@ def main(arguments: list[str] | None = None) -> None:
         group: [config.runs / run_name(_training(config, group, seed)) for seed in range(config.seeds)]
         for group in groups
     }
-    for name in REPORT:  # before the trainings, which take hours
+    for name in REPORT:  # checked before the trainings, which take hours
         check_replaceable(config.out / name)
     trainings = [
         (_training(config, group, seed), directory)
@@ -83,7 +84,7 @@ def main(arguments: list[str] | None = None) -> None:
         write_text(config.out / "results.json", json.dumps(labelled, indent=2) + "\n")
         curves = {" ".join(group): [read_curve(d) for d in found] for group, found in directories.items()}
         draw_curves(curves, config.out / "curves.png")
-    finally:  # where it cannot be written it can still be read
+    finally:  # printed even if the report cannot be written
         print(table + others)
     print(f"wrote {config.out}: curves.png, report.md, results.json")
 
@@ -92,12 +93,12 @@ def _training(config: CompareConfig, group: Group, seed: int) -> TrainConfig:
     obs, method = group
     preset = PRESETS[config.preset][obs]
     steps = preset.steps if config.steps is None else config.steps
-    one_process = replace(preset, parallel="off")  # the runs fill the cores
+    one_process = replace(preset, parallel="off")  # the parallel runs already use all cores
     return replace(one_process, grids=config.grids, method=method, seed=seed, steps=steps)
 
 
 def _other_settings(config: CompareConfig, directories: dict[Group, list[Path]]) -> str:
-    """Say which runs, found where they are looked for, were trained with settings other than those asked for."""
+    """List the existing runs whose settings differ from the requested ones, in Markdown."""
     lines = []
     for group, found in directories.items():
         for seed, directory in enumerate(found):

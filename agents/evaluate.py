@@ -18,23 +18,23 @@ from envs.command import one_line_errors
 from envs.ranges import SEED, Range, check_ranges
 from perception.video import SUFFIXES, open_video
 
-EVALUATE_SEED = 3_000_000  # fresh starts: neither those of training, of its evaluations nor of its result
+EVALUATE_SEED = 3_000_000  # differs from the seeds of training, of its evaluations and of the final evaluation
 
 
 @dataclass(frozen=True)
 class EvaluateConfig:
-    """Success rate of a trained policy on fresh episodes, with Wilson's 95 % interval."""
+    """Evaluate a trained policy on new episodes: success rate with Wilson's 95 % interval."""
 
     run: Annotated[Path, tyro.conf.Positional]
     """Run directory or checkpoint."""
     episodes: Annotated[int, Range(1, 10**6)] = 100
-    """Episodes, each with its own start."""
+    """Episodes, each with its own initial state."""
     seed: Annotated[int, SEED] = EVALUATE_SEED
-    """Seed of the first episode; episode i starts from seed + i."""
+    """Seed of the first episode; episode i is reset with seed + i."""
     json: bool = False
-    """Print one JSON object on standard output and nothing else there."""
+    """Print one JSON object, and nothing else, on standard output."""
     video: Path | None = None
-    """Write the first episodes as a video (.mp4 or .gif), with episode, step and outcome in the frames."""
+    """Write the first episodes as a video (.mp4 or .gif); each frame shows the episode, the step and the outcome."""
     video_episodes: Annotated[int, Range(1, 10**6)] = 5
     """Episodes in the video."""
 
@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> None:
     with contextlib.redirect_stdout(sys.stderr) if config.json else contextlib.nullcontext():
         policy, trained = runs.load_policy(config.run)
         torch.set_num_threads(trained.threads)
-        if config.video is not None:  # first, so that a file which cannot be written does not cost the evaluation
+        if config.video is not None:  # before the evaluation, so that a file that cannot be written fails early
             film(policy, trained, config.video, config.video_episodes, config.seed)
         with contextlib.closing(make_env(trained)) as env:
             result = evaluate(policy, env, config.episodes, config.seed)
@@ -65,10 +65,10 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def check(config: EvaluateConfig) -> None:
-    """Check what a type does not say.
+    """Check the settings that the type annotations do not restrict.
 
     Raises:
-        ValueError: A number out of range, or an unknown kind of video.
+        ValueError: A number is out of range, or the video format is unknown.
     """
     check_ranges(config)
     if config.video is not None and config.video.suffix not in SUFFIXES:

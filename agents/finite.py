@@ -1,4 +1,4 @@
-"""A number that is not finite stops a run where it appears, before anything learns from it."""
+"""Checks that numbers and weights are finite, so that a run stops before it learns from a NaN or an infinity."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,12 +8,12 @@ import torch
 
 
 class NotFiniteError(ValueError):
-    """A number that should be finite is not.
+    """A number is NaN or infinite.
 
     Args:
-        message: Names the quantity.
-        arrays: What shows where it came from.
-        index: Where it is in the quantity.
+        message: Error message that names the quantity.
+        arrays: Arrays by name that help to find the cause.
+        index: Index of the number in the quantity.
     """
 
     def __init__(self, message: str, arrays: dict[str, Any] | None = None, index: Sequence[int] = ()) -> None:
@@ -22,10 +22,10 @@ class NotFiniteError(ValueError):
 
 
 def check_finite(**named: Any) -> None:
-    """Check numbers or arrays.
+    """Check that numbers or arrays are finite.
 
     Raises:
-        NotFiniteError: One of them is not finite; names it, its value and its index.
+        NotFiniteError: One of them is not finite; the message gives its name, value and index.
     """
     for name, value in named.items():
         finite = np.isfinite(value)
@@ -37,10 +37,10 @@ def check_finite(**named: Any) -> None:
 
 
 def check_weights(module: torch.nn.Module) -> None:
-    """Check the weights of a module.
+    """Check that the weights of a module are finite.
 
     Raises:
-        NotFiniteError: One of them is not finite; names it and carries them all.
+        NotFiniteError: A weight is not finite; the message names it, and `arrays` holds all weights.
     """
     for name, tensor in module.state_dict().items():
         if not torch.isfinite(tensor).all():

@@ -1,4 +1,4 @@
-"""Fit Ṽ_g in the obstacle-free plane: ``python -m agents.pretrain --obs state --out FILE``."""
+"""Pre-train Ṽ_g in the obstacle-free plane: ``python -m agents.pretrain --obs state --out FILE``."""
 
 import json
 import shlex
@@ -37,7 +37,7 @@ from shaping.value import ValueEstimator
 
 
 def pretrain(config: PretrainConfig) -> tuple[ValueEstimator, dict[str, Any], Calibration]:
-    """Learn the goal policy, fit the value head on its critics, and measure both.
+    """Train the goal policy, fit the value head to its critics, and calibrate the estimator.
 
     Returns:
         The estimator, its report (plain data) and its calibration.
@@ -49,13 +49,13 @@ def pretrain(config: PretrainConfig) -> tuple[ValueEstimator, dict[str, Any], Ca
 
 
 def learn(config: PretrainConfig) -> SAC:
-    """Learn the goal policy and its critics, with checkpoints.
+    """Train the goal policy and its critics, and write checkpoints.
 
     Raises:
-        FileExistsError: There is an estimator; or there are checkpoints, and `resume` is not set.
-        FileNotFoundError: There are none, and it is.
-        ValueError: They are damaged, of another configuration or process, or of more steps; a number is out of range,
-            or not finite.
+        FileExistsError: The estimator file exists; or checkpoints exist and `resume` is not set.
+        FileNotFoundError: `resume` is set and there are no checkpoints.
+        ValueError: The checkpoints are damaged, belong to another configuration, are in use by another process, or
+            have more steps than configured; or a number is out of range or not finite.
     """
     resolve_device(config.device)
     torch.set_num_threads(1)
@@ -89,12 +89,12 @@ def learn(config: PretrainConfig) -> SAC:
 
 
 def _settings(config: PretrainConfig) -> dict[str, Any]:
-    """What the result depends on, as plain data."""
+    """Return the settings that the result depends on, as plain data."""
     return {k: v for k, v in asdict(config).items() if k not in ("out", "resume")}
 
 
 def _refuse(config: PretrainConfig) -> None:
-    """Raise where there is something that must not be overwritten, nothing to resume, or a setting out of range."""
+    """Raise an error if a file would be overwritten, there is nothing to resume, or a setting is out of range."""
     check_settings(config)
     check_pretraining_memory(config)
     present = bool(list_checkpoints(config.partial))
@@ -110,7 +110,7 @@ def _refuse(config: PretrainConfig) -> None:
 
 
 def _prepare(config: PretrainConfig) -> Path | None:
-    """Return the newest intact checkpoint to continue from, if any; write the configuration beside the checkpoints."""
+    """Return the newest intact checkpoint, if any, and write the configuration to the checkpoint directory."""
     checkpoint, damages = newest_intact(config.partial)
     for damage in damages.values():
         print(damage)
@@ -120,16 +120,16 @@ def _prepare(config: PretrainConfig) -> Path | None:
         raise ValueError(f"--steps is {config.steps}, but {config.partial} has {step_of(checkpoint)} already")
     for damaged in damages:
         set_aside(damaged)
-    here = replace(config, out=Path(config.file.name), resume=None)  # so that both may be moved
+    here = replace(config, out=Path(config.file.name), resume=None)  # relative, so that the directory can be moved
     write_text(config.partial / CONFIG, to_json(here))
     return checkpoint
 
 
 def parse(arguments: list[str] | None = None) -> PretrainConfig:
-    """Read the command line; the pre-training to resume gives the defaults of everything else.
+    """Parse the command line; with ``--resume``, the stored configuration provides the defaults.
 
     Raises:
-        FileNotFoundError: There is none to resume.
+        FileNotFoundError: There is no pre-training to resume.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     resumed = value_of(arguments, "--resume")

@@ -1,4 +1,4 @@
-"""How far something long is: a bar on a terminal, plain lines elsewhere."""
+"""Progress display: a bar on a terminal, plain lines elsewhere."""
 
 import sys
 import time
@@ -13,20 +13,20 @@ SECONDS_BETWEEN_LINES = 30
 
 
 def say(line: str) -> None:
-    """Print a line, above the bars if there are any."""
+    """Print a line, above the progress bars if there are any."""
     tqdm.write(line)
     sys.stdout.flush()
 
 
 class Meter:
-    """Count up to a total and show it.
+    """Counter that shows its progress towards a total.
 
     Args:
-        what: Name of what is counted, before every line and bar; may be empty.
-        unit: What one is, "step".
-        total: Where it ends.
-        start: Where it begins.
-        leave: Whether the bar stays on the terminal after its end.
+        what: Prefix of every line and of the bar; may be empty.
+        unit: Unit of the count in the singular, such as "step".
+        total: Final count.
+        start: Initial count.
+        leave: Whether the bar stays on the terminal when it is closed.
     """
 
     def __init__(self, what: str, unit: str, total: int, start: int = 0, leave: bool = False) -> None:
@@ -38,7 +38,7 @@ class Meter:
             self.bar = tqdm(desc=what or None, total=total, initial=start, unit=unit, leave=leave)
 
     def reach(self, count: int, note: str = "") -> None:
-        """Have counted up to `count`; `note` is shown beside it."""
+        """Set the count, and show `note` beside it."""
         before, self.count = self.count, count
         if self.bar is not None:
             self.bar.set_postfix_str(note, refresh=False)
@@ -47,7 +47,7 @@ class Meter:
             self.show(note)
 
     def show(self, note: str = "") -> None:
-        """Print a line, unless there is a bar or a line of this count."""
+        """Print a line, unless there is a bar or this count was printed already."""
         if self.bar is not None or self.shown_at == self.count:
             return
         self.shown, self.shown_at = time.monotonic(), self.count
@@ -60,7 +60,7 @@ class Meter:
         print(f"{self.what}: " * bool(self.what) + ", ".join(parts), flush=True)
 
     def close(self) -> None:
-        """End the bar, or the lines if there are any."""
+        """Close the bar, or print a last line if lines were printed before."""
         if self.bar is not None:
             self.bar.close()
         elif self.shown_at is not None:
@@ -68,7 +68,7 @@ class Meter:
 
 
 def counted(items: Collection[Item], what: str, unit: str) -> Iterator[Item]:
-    """Iterate and show how far that is."""
+    """Iterate over `items` and show the progress."""
     with closing(Meter(what, unit, len(items))) as meter:
         for count, item in enumerate(items, 1):
             yield item

@@ -1,6 +1,6 @@
-"""Tasks by name: what every command asks about an environment, in one place.
+"""Registry of tasks: environments, goals, observation spaces and shipped files by name.
 
-A task of one's own reaches every command once it is registered::
+A registered task is available in every command::
 
     register_task("my-push", dataclasses.replace(get_task("push-slot"), make=make_my_push))
 """
@@ -23,7 +23,7 @@ from shaping.observed_goal import ObservedGoal
 
 @dataclass(frozen=True)
 class View:
-    """One kind of observation of a task.
+    """Observation type of a task.
 
     Attributes:
         space: Space of the observations.
@@ -40,7 +40,7 @@ class View:
 
 @dataclass(frozen=True)
 class Task:
-    """What the commands ask a task for.
+    """Environments, observation types and files of a task.
 
     Attributes:
         make: Makes the environment: `make(obs=…, grids=…, render_mode=…)`.
@@ -61,10 +61,10 @@ class Task:
     prior: str = "play"
 
     def view(self, obs: str) -> View:
-        """Return a kind of observation.
+        """Return the observation type of this name.
 
         Raises:
-            ValueError: The task has none of this name; lists those that it has.
+            ValueError: The task has no such observation type; the message lists those that it has.
         """
         if obs not in self.views:
             raise ValueError(f"--obs: unknown observation {obs!r}; this task has: {', '.join(self.views)}")
@@ -75,10 +75,10 @@ _TASKS: dict[str, Task] = {}
 
 
 def register_task(name: str, task: Task) -> Task:
-    """Make a task known to every command by its name.
+    """Register a task under a name.
 
     Raises:
-        ValueError: Another one has this name.
+        ValueError: The name is taken.
     """
     if name in _TASKS:
         raise ValueError(f"a task {name!r} is registered already; choose another name")
@@ -90,7 +90,7 @@ def get_task(name: str) -> Task:
     """Return the task registered under `name`.
 
     Raises:
-        ValueError: There is none; lists those that there are.
+        ValueError: There is no such task; the message lists the registered ones.
     """
     if name not in _TASKS:
         raise ValueError(f"--task: unknown task {name!r}; registered tasks: {', '.join(available_tasks())}")
@@ -98,12 +98,12 @@ def get_task(name: str) -> Task:
 
 
 def available_tasks() -> list[str]:
-    """Names of the registered tasks."""
+    """Return the names of the registered tasks."""
     return list(_TASKS)
 
 
 def make_env(config: Any, render_mode: str | None = None) -> gym.Env:
-    """Make the environment that a training is configured with."""
+    """Make the environment of a training configuration."""
     return get_task(config.task).make(obs=config.obs, grids=config.grids, render_mode=render_mode)
 
 

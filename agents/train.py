@@ -33,18 +33,18 @@ from envs.command import one_line_errors
 from envs.files import write_text
 from shaping.tensors import write_tensors
 
-FINAL_SEED = 2 * EVALUATION_SEED  # fresh starts: not those by which the best policy was chosen
+FINAL_SEED = 2 * EVALUATION_SEED  # differs from the seeds of the evaluations that select the best policy
 
 
 def train(config: TrainConfig) -> dict[str, Any]:
-    """Train as configured, evaluate on fresh episodes, write the run directory and return its result.
+    """Train an agent, evaluate it on new episodes, write the run directory and return the result.
 
     Raises:
         FileExistsError: The run directory exists.
         FileNotFoundError: A file is missing, or there is no run to resume.
-        ValueError: Names, files or settings that do not fit together, a number that is not finite, or another process
-            that trains in the run directory.
-        OSError: The run directory cannot be written; its last checkpoint stays.
+        ValueError: Names, files or settings do not fit together, a number is not finite, or another process trains
+            in the run directory.
+        OSError: The run directory cannot be written; its last checkpoint is kept.
     """
     resumed = config.resume is not None
     config, directory = prepare(config)
@@ -82,7 +82,7 @@ def train(config: TrainConfig) -> dict[str, Any]:
 
 
 def _roles(config: TrainConfig) -> list[str]:
-    """What the training's environments are for, to tell one from another in an error."""
+    """Return the names of the training environments in error messages."""
     count = config.num_envs
     return ["training"] if count == 1 else [f"training in environment {i + 1} of {count}" for i in range(count)]
 
@@ -95,7 +95,7 @@ def _learn(
     beside: dict[str, Any],
     logger: RunLogger,
 ) -> float:
-    """Learn up to the configured step, with evaluations, checkpoints and logs; return the seconds it took."""
+    """Train up to the configured step with evaluations, checkpoints and logs, and return the duration [s]."""
     settings, collected = config.evaluation, model.collected
     assert collected is not None
     model.set_logger(logger)
@@ -113,7 +113,7 @@ def _learn(
         remaining = config.environment_steps - model.num_timesteps
         if (remaining == 0 and evaluation.waiting is None) or evaluation.good_enough:
             return progress.seconds
-        for name in (runs.RESULT, runs.POLICY):  # those of fewer steps
+        for name in (runs.RESULT, runs.POLICY):  # left by a shorter training in this directory
             (directory / name).unlink(missing_ok=True)
         (directory / runs.CHECKPOINTS).mkdir(exist_ok=True)
         write_text(directory / "revision.txt", f"{runs.revision()}\n")
@@ -123,7 +123,7 @@ def _learn(
                 try:
                     model.learn(remaining, callbacks, log_interval=10, reset_num_timesteps=False)
                 except Exception:
-                    if collected.failed or caller.failed:  # between two blocks: nothing has to be lost
+                    if collected.failed or caller.failed:  # the agent is between two blocks and can be saved
                         checkpoint.save()
                     raise
         except GoodEnough:
@@ -141,7 +141,7 @@ def _learn(
 def _finish(
     model: SAC, evaluation_env: gym.Env, config: TrainConfig, directory: Path, seconds: float
 ) -> dict[str, Any]:
-    """Write the policy, evaluate it as it was written, and write the result."""
+    """Write the policy, evaluate the policy read from the file, and write the result."""
     write_tensors(directory / runs.POLICY, runs.policy_weights(model.averaged_actor))
     policy, _ = runs.load_policy(directory / runs.POLICY)
     final = evaluate(policy, evaluation_env, config.evaluation.final_episodes, FINAL_SEED)
@@ -160,11 +160,11 @@ def _finish(
 
 
 def parse(arguments: list[str] | None = None) -> TrainConfig:
-    """Read the command line; ``--preset`` or the run to resume gives the defaults of everything else.
+    """Parse the command line; ``--preset`` or the resumed run provides the defaults.
 
     Raises:
         FileNotFoundError: There is no run to resume.
-        ValueError: Another setting than the steps of a resumed run is changed; names it.
+        ValueError: A setting of the resumed run other than the steps is changed; the message names it.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     resumed = value_of(arguments, "--resume")

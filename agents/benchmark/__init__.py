@@ -1,1 +1,1 @@
-"""Throughput by stage, beside the stock stack: ``python -m agents.benchmark``."""
+"""Benchmark of the throughput by stage, compared with the stock stack: ``python -m agents.benchmark``."""

@@ -1,6 +1,6 @@
-"""Throughput of the project and of the stock stack, stage by stage, in one run: ``python -m agents.benchmark``.
+"""Benchmark of the project and the stock stack, stage by stage: ``python -m agents.benchmark``.
 
-With ``--solve``, the time to the solved task.
+With ``--solve`` it measures the time to the solved task.
 """
 
 import contextlib
@@ -19,27 +19,27 @@ from envs.ranges import Range, check_range
 
 @dataclass(frozen=True)
 class BenchmarkConfig:
-    """Measure physics, steps, resets, images, clouds, Φ, updates and training: this project beside the stock stack.
+    """Measure physics, steps, resets, images, clouds, Φ, updates and training of this project and of the stock stack.
 
-    The stock stack is robosuite's environment, controller and cameras, Open3D, and Stable-Baselines3's SAC with a plain
-    PointNet of the same layers. Both learn by the paper's protocol: 2 updates of batch 512 a step. Only the project
-    pays for Φ.
+    The stock stack consists of robosuite's environment, controller and cameras, Open3D, and Stable-Baselines3's SAC
+    with a plain PointNet of the same layers. Both learners follow the paper: 2 gradient steps with batch size 512 per
+    environment step. Only the project's training steps include the computation of Φ.
 
-    With --solve it measures the time to the solved task instead; --solve --help lists the options of that.
+    With --solve the time to the solved task is measured instead; --solve --help lists its options.
     """
 
     json: bool = False
-    """Print one JSON object on standard output and nothing else there."""
+    """Print one JSON object, and nothing else, on standard output."""
     quick: bool = False
-    """Fewer and shorter samples."""
+    """Take fewer and shorter samples."""
     threads: int = 1
-    """CPU threads, of both."""
+    """CPU threads of the project and of the stock stack."""
     precision: str = PAPER.learner.precision
-    """Of the project's learner: auto, float32 or bfloat16."""
+    """Number format of the project's learner: auto, float32 or bfloat16."""
     renderer: str = "ray"
-    """Of the project: ray or gl. The stock stack uses OpenGL."""
+    """Renderer of the project: ray or gl. The stock stack uses OpenGL."""
     device: str = "auto"
-    """Of both learners: auto, cpu or cuda."""
+    """Device of both learners: auto, cpu or cuda."""
 
 
 @one_line_errors
@@ -55,7 +55,7 @@ def main(arguments: list[str] | None = None) -> None:
     _limit_threads(config.threads)
     from rich.console import Console
 
-    import envs  # noqa: F401 (first, for it silences robosuite's import)
+    import envs  # noqa: F401 (first: it silences the messages of robosuite's import)
     from agents.benchmark.machine import Occupation
     from agents.benchmark.report import conclusion, summarise, table
 
@@ -73,17 +73,17 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _limit_threads(threads: int) -> None:
-    """Set what libraries read when they are loaded; the software renderer's 0 is the calling thread alone."""
+    """Set the thread variables before the libraries are loaded; with 0, llvmpipe renders in the calling thread only."""
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = str(threads)
     os.environ["LP_NUM_THREADS"] = str(threads if threads > 1 else 0)
 
 
 def _settings(config: BenchmarkConfig) -> Any:
-    """Check what is named against what is here.
+    """Make the settings, and check that device, precision and renderer are available.
 
     Raises:
-        ValueError: Device, precision or renderer is not available; lists what is.
+        ValueError: One of them is not available; the message lists the available ones.
     """
     import torch
 
@@ -123,7 +123,7 @@ def _check_renderer(renderer: str) -> None:
 
 
 def _measure(settings: Any) -> tuple[list[Any], dict[str, dict[str, float]]]:
-    """Take the times of all stages, and say so on standard error."""
+    """Measure all stages, and print each result."""
     from agents.benchmark.stages import environment_stages, potential_stages
     from agents.benchmark.training import training_stages
 

@@ -1,4 +1,4 @@
-"""What figures are measured on, and how much of it other processes used meanwhile."""
+"""Description of the machine, and its load by other processes during a measurement."""
 
 import os
 import platform
@@ -11,27 +11,27 @@ import torch
 
 from agents.sac.device import resolve_device, resolve_precision
 
-BUSY = 0.2  # cores of other processes, from which on figures are said to be of a shared machine
+BUSY = 0.2  # load by other processes above which a remark is added to the results [cores]
 
 
 class Occupation:
-    """Measures, from its construction on, how many cores other processes use."""
+    """Load by other processes, measured from construction on."""
 
     def __init__(self) -> None:
-        psutil.cpu_percent()  # since when the next call counts
+        psutil.cpu_percent()  # starts the interval that the next call measures
         self.start, self.own = time.perf_counter(), _own_seconds()
 
     def others(self) -> float:
-        """Cores that processes other than this one and its children, if they have ended, used on average."""
+        """Return the mean load by processes other than this one and its ended children [cores]."""
         used = psutil.cpu_percent() / 100 * _cores()
         return max(0.0, used - (_own_seconds() - self.own) / (time.perf_counter() - self.start))
 
 
 def remark(*others: float) -> str:
-    """Say that the machine was busy; nothing where it was not.
+    """Return a remark that the machine was busy, or an empty string.
 
     Args:
-        *others: Cores that other processes used, in one measurement or in several.
+        *others: Load by other processes in each measurement [cores].
     """
     most = max(others, default=0.0)
     if most < BUSY:
@@ -41,7 +41,7 @@ def remark(*others: float) -> str:
 
 
 def machine(device: str, threads: int, precision: str) -> dict[str, Any]:
-    """Describe what figures are measured on, and with which device, threads of PyTorch and precision of the project."""
+    """Describe the machine, the device, the number of PyTorch threads and the precision of the project's learner."""
     kind = resolve_device(device)
     return {
         "cpu": _cpu(),
@@ -54,7 +54,7 @@ def machine(device: str, threads: int, precision: str) -> dict[str, Any]:
 
 
 def _own_seconds() -> float:
-    """Processor time of this process, and of its descendants that have ended [s]."""
+    """Return the processor time of this process and of its ended descendants [s]."""
     return sum(os.times()[:4])
 
 

@@ -1,4 +1,4 @@
-"""What follows from the times: ratios, hours, and the table."""
+"""Report of the benchmark: ratios, hours and the table of stages."""
 
 import importlib.metadata
 import platform
@@ -11,9 +11,9 @@ from agents.benchmark.stages import DEMONSTRATIONS, IMAGE_SIZE, Settings, Stage
 from agents.benchmark.stock import IMAGE_SIZE as STOCK_IMAGE_SIZE
 from envs.push.env import HORIZONS
 
-Times = dict[str, dict[str, float]]  # stage, then "project" or "stock", seconds of a call
+Times = dict[str, dict[str, float]]  # by stage, then by "project" or "stock": seconds per call
 
-PAPER_STEPS = 400_000  # of one run on clouds
+PAPER_STEPS = 400_000  # environment steps of one run on clouds
 PACKAGES = ("mujoco", "robosuite", "open3d", "stable-baselines3", "torch", "numpy")
 HORIZON = HORIZONS["push-slot"]
 
@@ -22,9 +22,9 @@ def summarise(times: Times, settings: Settings, others: float) -> dict[str, Any]
     """Return all figures as plain data: ratios to the stock stack and to physics, hours, times, machine, versions.
 
     Args:
-        times: Of every stage.
-        settings: What was measured.
-        others: Cores that other processes used meanwhile.
+        times: Times of all stages.
+        settings: Settings of the measurement.
+        others: Load by other processes during the measurement [cores].
     """
     steps = training_steps(times)
     trained, frozen = steps["pointcloud"], steps["pointcloud_frozen"]["project"]
@@ -66,7 +66,7 @@ def summarise(times: Times, settings: Settings, others: float) -> dict[str, Any]
 
 
 def training_steps(times: Times) -> Times:
-    """Return the seconds of one environment step of training, with its share of the episode's reset."""
+    """Return the duration of one training step, including its share of the episode's reset [s]."""
     reset = {"state": times["reset"], "pointcloud": times["pointcloud_reset"]}
     reset |= {f"pointcloud_{encoder}": reset["pointcloud"] for encoder in ("shared", "frozen")}
     return {
@@ -75,7 +75,7 @@ def training_steps(times: Times) -> Times:
 
 
 def table(stages: list[Stage], times: Times) -> Table:
-    """Lay the stages out, with their share of a training step of the same observation."""
+    """Make the table of stages, with their share of a training step with the same observation."""
     steps, physics = training_steps(times), times["physics"]["project"]
     laid = Table(title="milliseconds of one call, medians")
     laid.add_column("stage")
@@ -96,7 +96,7 @@ def table(stages: list[Stage], times: Times) -> Table:
 
 
 def conclusion(summary: dict[str, Any]) -> str:
-    """Say what it comes to."""
+    """Summarise throughput, hours of a training, machine and versions in a few lines."""
     hours, rates = summary["hours"], summary["train_steps_per_second"]
     lines = [
         f"{where}: {_listed(rates[name])}"

@@ -1,4 +1,4 @@
-"""Time to the solved task, over seeds: ``python -m agents.benchmark --solve``."""
+"""Benchmark of the time to the solved task over several seeds: ``python -m agents.benchmark --solve``."""
 
 import json
 import shlex
@@ -22,22 +22,22 @@ from envs.files import check_replaceable, read_regular, write_text
 from envs.ranges import Range, check_ranges
 
 SETTINGS = ("--evaluation.every", "2000", "--evaluation.episodes", "50")
-"""Settings of every run beside the defaults: often enough for the time, and episodes enough for 95 %."""
-OWN = ("obs", "grids", "seed", "out", "resume", "stop_at_success")  # what the benchmark itself decides
+"""Settings of every run: frequent evaluations to resolve the time, with enough episodes to resolve 95 %."""
+OWN = ("obs", "grids", "seed", "out", "resume", "stop_at_success")  # settings that the benchmark sets itself
 REPORT = ("results.json", "curves.png")
-OTHERS = "others.txt"  # in a run directory: cores that other processes used
+OTHERS = "others.txt"  # file in the run directory with the load by other processes [cores]
 STANDARD_ERROR = 2
 
 
 @dataclass(frozen=True)
 class SolveConfig:
-    """Measure how long a training takes until its task is solved, observation by observation and seed by seed.
+    """Measure the time until a training solves its task, for each observation and seed.
 
-    Solved: two consecutive evaluations at or above 95 % (states) or 90 % (clouds). The time is that on the wall, from
-    the first environment step to the moment when the second result is known, evaluations included. Trainings have the
-    default settings and 50 episodes of evaluation every 2000 steps, and go one after another; finished ones in --out
-    are reused, interrupted ones continued, their pause not counted. What follows " -- " goes to agents.train:
-    --solve --seeds 5 -- --potential.combine sum --learner.guided-share 0
+    The task is solved when two consecutive evaluations reach 95 % (states) or 90 % (clouds). The time is wall time from
+    the first environment step until the second result is known, evaluations included. Trainings run one after another
+    with the default settings and evaluate 50 episodes every 2000 environment steps. Finished runs in --out are reused;
+    interrupted runs are resumed, and the interruption does not count. Arguments after " -- " are passed to
+    agents.train: --solve --seeds 5 -- --potential.combine sum --learner.guided-share 0
     """
 
     seeds: Annotated[int, Range(1, 1000)] = 3
@@ -45,24 +45,24 @@ class SolveConfig:
     obs: Literal["state", "pointcloud", "both"] = "both"
     """Observation of the agent, or both."""
     grids: Literal[1, 2, 3] = 1
-    """Active reset grids, with one demonstration each."""
+    """Number of active reset grids; each has one demonstration."""
     out: Path = Path("solve")
-    """Directory of the runs, of results.json and curves.png."""
+    """Output directory of the runs, results.json and curves.png."""
     json: bool = False
-    """Print one JSON object, that of results.json, on standard output and nothing else there."""
+    """Print the JSON object of results.json, and nothing else, on standard output."""
 
 
 def main(arguments: list[str]) -> None:
-    """Measure what the command line names, and print and write the results.
+    """Run the benchmark of a command line, and print and write the results.
 
     Raises:
-        ValueError: Settings that do not fit together, a run with others in the directory, or trainings that failed.
+        ValueError: Settings do not fit together, the directory holds a run with other settings, or trainings failed.
     """
     place = arguments.index("--") if "--" in arguments else len(arguments)
     config = tyro.cli(SolveConfig, args=arguments[:place], prog="python -m agents.benchmark --solve")
     check_ranges(config)
     trainings = _trainings(config, arguments[place + 1 :])
-    for name in REPORT:  # before the trainings, which take hours
+    for name in REPORT:  # checked before the trainings, which take hours
         check_replaceable(config.out / name)
     for training in trainings:
         _check_settings(training)
@@ -87,10 +87,10 @@ def main(arguments: list[str]) -> None:
 
 
 def _trainings(config: SolveConfig, settings: list[str]) -> list[TrainConfig]:
-    """What is trained: the defaults, with what is given beside them.
+    """Return the configurations of the trainings: the defaults, changed by the given settings.
 
     Raises:
-        ValueError: A setting is out of range, or decided by the benchmark.
+        ValueError: A setting is out of range, or is set by the benchmark itself.
     """
     observations: tuple[Observation, ...] = ("state", "pointcloud") if config.obs == "both" else (config.obs,)
     made = []
@@ -113,10 +113,10 @@ def _directory(training: TrainConfig) -> Path:
 
 
 def _check_settings(training: TrainConfig) -> None:
-    """Refuse a run of other settings under the same name, whose time would count as that of these.
+    """Check that an existing run of the same name has the same settings, so that its time may be reused.
 
     Raises:
-        ValueError: A setting differs; names it.
+        ValueError: A setting differs; the message names it.
     """
     directory = _directory(training)
     if not (directory / runs.CONFIG).exists():
@@ -128,10 +128,10 @@ def _check_settings(training: TrainConfig) -> None:
 
 
 def _run_missing(trainings: list[TrainConfig]) -> None:
-    """Start or continue every run that is not finished, one after another; one that fails does not stop the others.
+    """Start or resume every unfinished run, one after another; the others continue if one fails.
 
     Raises:
-        ValueError: Runs failed; names their directories.
+        ValueError: Runs failed; the message names their directories.
     """
     failed = []
     for training in trainings:
@@ -144,7 +144,7 @@ def _run_missing(trainings: list[TrainConfig]) -> None:
         process = subprocess.Popen(words, stdout=STANDARD_ERROR)
         try:
             status = process.wait()
-        except KeyboardInterrupt:  # which the run has got too, and writes its checkpoint
+        except KeyboardInterrupt:  # the run receives it too and writes its checkpoint
             process.wait()
             raise
         if status != 0:
@@ -157,7 +157,7 @@ def _run_missing(trainings: list[TrainConfig]) -> None:
 
 
 def _others(directory: Path) -> float | None:
-    """Cores that other processes used during a run, None where that was not measured."""
+    """Return the load by other processes during a run [cores], or None if it was not measured."""
     path = directory / OTHERS
     try:
         return float(read_regular(path))

@@ -1,4 +1,4 @@
-"""When a training had solved its task, and what several seeds come to."""
+"""Time at which a training solved its task, and its summary over several seeds."""
 
 import math
 import statistics
@@ -13,22 +13,22 @@ from agents.config.train import Observation
 from agents.runs.log import PROGRESS, Row, read_progress
 
 THRESHOLDS: dict[Observation, float] = {"state": 0.95, "pointcloud": 0.90}
-"""Success rate of an evaluation from which on it counts, by observation: a cloud shows no velocity, and hides a part of
-the puck at times."""
+"""Success rate at which the task counts as solved, by observation; it is lower for clouds, because they contain no
+velocity and parts of the puck can be hidden."""
 IN_A_ROW = 2
-"""Consecutive evaluations that must reach the threshold, so that one lucky evaluation is none."""
+"""Number of consecutive evaluations that must reach the threshold, so that a single lucky evaluation does not count."""
 
 
 def solved(rows: Sequence[Row], threshold: float) -> tuple[int, float] | None:
-    """Return when the task was solved: at the last of the first `IN_A_ROW` consecutive evaluations that reach it.
+    """Return when the task was solved: at the last of the first `IN_A_ROW` consecutive evaluations at the threshold.
 
     Args:
-        rows: Of `progress.csv`, in the order of their steps; those without an evaluation do not count.
-        threshold: Success rate.
+        rows: Rows of `progress.csv`, ordered by step; rows without an evaluation are skipped.
+        threshold: Success rate that the evaluations must reach.
 
     Returns:
-        Environment steps of that evaluation, and the seconds from the beginning of the training to the moment when its
-        result was known, all evaluations included; None if there is none.
+        Environment steps at that evaluation, and seconds from the start of the training until its result was known,
+        including all evaluations; None if the task was not solved.
     """
     reached = 0
     for row in rows:
@@ -41,11 +41,11 @@ def solved(rows: Sequence[Row], threshold: float) -> tuple[int, float] | None:
 
 
 def read_run(directory: Path) -> dict[str, Any]:
-    """Read what counts of a finished run.
+    """Read the results, learning curve and time shares of a finished run.
 
     Raises:
-        FileNotFoundError: It is not finished.
-        ValueError: A file is damaged, or the run's log has no clock.
+        FileNotFoundError: The run is not finished.
+        ValueError: A file is damaged, or the log has no column `eval/seconds`.
     """
     config, result = runs.read_config(directory), runs.read_result(directory)
     rows = read_progress(directory / PROGRESS)
@@ -74,9 +74,9 @@ def read_run(directory: Path) -> dict[str, Any]:
 
 
 def summarise(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return medians, worst seeds and means of the runs of one observation (`read_run`).
+    """Return medians, worst seeds and means over the runs of one observation (`read_run`).
 
-    A seed that did not solve the task took infinitely long: of a median or a worst one that is infinite there is None.
+    The time of a seed that did not solve the task is infinite; an infinite median or maximum is returned as None.
     """
     seconds = [math.inf if run["solved_seconds"] is None else run["solved_seconds"] for run in found]
     steps = [math.inf if run["solved_steps"] is None else run["solved_steps"] for run in found]
@@ -100,7 +100,7 @@ def summarise(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def table(summaries: dict[Observation, dict[str, Any]]) -> Table:
-    """Lay the summaries out, one row an observation."""
+    """Make the table of summaries, one row per observation."""
     laid = Table(title=f"time to the solved task: {IN_A_ROW} evaluations in a row at or above the threshold")
     laid.add_column("observation")
     headings = ("threshold", "median", "worst seed", "steps, median / worst", "solved", "final success, mean / worst")

@@ -1,4 +1,4 @@
-"""The stages of an environment step and of Φ: for the project, and for the stock stack where it has them."""
+"""Benchmark stages of an environment step and of Φ, for the project and, where it has them, the stock stack."""
 
 import dataclasses
 import itertools
@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-import envs.simulator  # noqa: F401 (first: it imports MuJoCo, also where it cannot draw)
+import envs.simulator  # noqa: F401 (first: it imports MuJoCo even if rendering is not available)
 
 # isort: split
 import gymnasium as gym
@@ -30,20 +30,20 @@ from shaping.potential import Potential
 
 OBSERVATIONS: dict[Observation, str] = {"state": "states", "pointcloud": "clouds"}
 SUBSTEPS = 25
-BUFFER = 100_000  # transitions in the replay buffers, more than a cache holds
-IMAGE_SIZE = 128  # the project's [pixels]
-IMAGES = 4  # that clouds are made of, again and again
+BUFFER = 100_000  # transitions in the replay buffers, more than fit in a CPU cache
+IMAGE_SIZE = 128  # width and height of the project's images [pixels]
+IMAGES = 4  # number of images that the cloud stage cycles through
 DEMONSTRATIONS = 100
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What is measured.
+    """Settings of the measurement.
 
     Attributes:
-        timer: Takes the times.
-        renderer: The project's renderer.
-        precision: The project's learner's.
+        timer: Timer of all stages.
+        renderer: Renderer of the project.
+        precision: Number format of the project's learner.
     """
 
     timer: Timer
@@ -52,13 +52,13 @@ class Settings:
 
     @property
     def other_precision(self) -> str | None:
-        """The other format in which the device multiplies, if there is one."""
+        """The other number format that the device supports, if there is one."""
         device = resolve_device(self.timer.device)
         chosen = resolve_precision(self.precision, device)
         return next((name for name in available_precisions(device) if getattr(torch, name) != chosen), None)
 
     def config(self, obs: Observation, encoder_training: Any = "scratch", precision: str | None = None) -> TrainConfig:
-        """The paper's protocol, from the first step on."""
+        """Return the paper's configuration with gradient steps from the first environment step on."""
         precision = self.precision if precision is None else precision
         changed = {"precision": precision, "encoder_training": encoder_training, "learning_starts": 0}
         learner = dataclasses.replace(PAPER.learner, **changed)
@@ -68,21 +68,21 @@ class Settings:
         )
 
     def env(self, obs: Observation) -> gym.Env:
-        """The slot task."""
+        """Make the environment of the slot task."""
         perception = {"renderer": self.renderer} if obs == "pointcloud" else None
         return get_task("push-slot").make(obs=obs, perception=perception)
 
 
 @dataclass(frozen=True)
 class Stage:
-    """What is timed together.
+    """Stage that is timed for the project and the stock stack.
 
     Attributes:
-        name: Key of its figures.
-        label: Name for people.
-        works: "project", and "stock" where the stock stack has it.
-        part_of: Observation of the training step that it is part of.
-        times: How often it happens there.
+        name: Key in the results.
+        label: Name in the table.
+        works: Calls to time by "project" and, if the stock stack has the stage, "stock".
+        part_of: Observation of the training step that contains the stage, if any.
+        times: Calls per training step.
     """
 
     name: str
@@ -93,7 +93,7 @@ class Stage:
 
 
 def environment_stages(settings: Settings) -> Iterator[Stage]:
-    """Physics, steps, resets, images and clouds, built one after the other."""
+    """Yield the stages of physics, steps, resets, images and clouds."""
     timer = settings.timer
     env, stock = settings.env("state"), StockPush(clouds=False)
     horizon = env.unwrapped.horizon  # type: ignore[attr-defined]
@@ -125,7 +125,7 @@ def environment_stages(settings: Settings) -> Iterator[Stage]:
 
 
 def potential_stages(settings: Settings) -> Iterator[Stage]:
-    """Φ of one observation at a time, as training asks for it, for one and for many demonstrations."""
+    """Yield the stages of Φ for a single observation, as in training, with one and with many demonstrations."""
     for obs, noun in OBSERVATIONS.items():
         config = settings.config(obs)
         with closing(settings.env(obs)) as env:
@@ -141,7 +141,10 @@ def potential_stages(settings: Settings) -> Iterator[Stage]:
 
 
 def vary(shown: np.ndarray, count: int, seed: int = 0) -> list[np.ndarray]:
-    """Make demonstrations of one: its puck up to 2 cm aside, less towards the end, begun up to 15 steps later."""
+    """Make variations of a demonstration, which start up to 15 steps later.
+
+    The puck is displaced by up to 2 cm at the start; the displacement falls linearly to 0 at the end.
+    """
     rng = np.random.default_rng(seed)
     made = []
     for _ in range(count):
@@ -156,7 +159,7 @@ def vary(shown: np.ndarray, count: int, seed: int = 0) -> list[np.ndarray]:
 
 
 def _physics(env: gym.Env, timer: Timer) -> Work:
-    """Measure MuJoCo from the states that an episode visits, the torques held."""
+    """Measure MuJoCo's steps from the states of an episode, with constant torques."""
     model, data = env.unwrapped.model, env.unwrapped.data  # type: ignore[attr-defined]
     copy = mujoco.MjData(model)
     stepped = timer.timed(lambda: mujoco.mj_step(model, copy, SUBSTEPS))
@@ -169,7 +172,7 @@ def _physics(env: gym.Env, timer: Timer) -> Work:
 
 
 def _clouds(env: gym.Env, stock: StockPush, renderer: Any, timer: Timer) -> dict[str, Work]:
-    """Measure points of images that are rendered beforehand, and that show the puck."""
+    """Measure the computation of clouds from images that are rendered beforehand and show the puck."""
     model, data = env.unwrapped.model, env.unwrapped.data  # type: ignore[attr-defined]
     images: list[tuple[Any, Any]] = []
     while len(images) < IMAGES:

@@ -1,4 +1,4 @@
-"""The stock stack that the benchmark compares with: robosuite's environment and cameras, Open3D, SB3's SAC."""
+"""Stock stack of the benchmark: robosuite's environment and cameras, Open3D, and Stable-Baselines3's SAC."""
 
 import os
 from typing import Any
@@ -21,29 +21,29 @@ from envs.push.placement import TIP_SITE
 from perception.point_cloud import open3d
 
 CAMERA = "overhead"
-IMAGE_SIZE = 84  # width and height, less than the project's [pixels]
+IMAGE_SIZE = 84  # width and height, smaller than the project's [pixels]
 NUM_POINTS = 20
 PUCK_GEOMS = ("puck_g0", "puck_g0_vis")
 
 
 class StockPush(gym.Env[np.ndarray, np.ndarray]):
-    """`PushSlot` as robosuite offers it: its controller, its hard resets, its camera observations.
+    """`PushSlot` with robosuite's controller, hard resets and camera observations.
 
-    Observations have the shape and the meaning of the project's, so that both learners get the same work.
+    Observations have the same shape and meaning as the project's, so that both learners do the same work.
 
     Args:
-        clouds: Observe 20 points (depth and element segmentation, Open3D) instead of the state.
+        clouds: Observe 20 points (from depth and element segmentation, with Open3D) instead of the state.
     """
 
     def __init__(self, clouds: bool) -> None:
         self.clouds = clouds
-        # Without it robosuite looks for a number in CUDA_VISIBLE_DEVICES, which may be empty or hold names.
+        # If it is unset, robosuite parses CUDA_VISIBLE_DEVICES as a number, but that may be empty or hold names.
         os.environ.setdefault("MUJOCO_EGL_DEVICE_ID", "0")
         cameras: dict[str, Any] = {
             "camera_names": CAMERA,
             "camera_heights": IMAGE_SIZE,
             "camera_widths": IMAGE_SIZE,
-            "camera_depths": True,  # all zeros without the colour image, which is on by default
+            "camera_depths": True,  # all zeros unless the colour image is enabled, as it is by default
             "camera_segmentations": "element",
         }
         self.robosuite = robosuite.make(
@@ -61,7 +61,7 @@ class StockPush(gym.Env[np.ndarray, np.ndarray]):
         self.observation_space = gym.spaces.Box(-np.inf, np.inf, shape, np.float32)
 
     def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[np.ndarray, dict[str, Any]]:
-        """Reset as robosuite does by default, rebuilding the model."""
+        """Reset with robosuite's default, which rebuilds the model."""
         super().reset(seed=seed)
         if self.robosuite.hard_reset:
             self._free_context()
@@ -74,7 +74,7 @@ class StockPush(gym.Env[np.ndarray, np.ndarray]):
         return self.observe(observation), reward, reward > 0, False, {}
 
     def observe(self, observation: dict[str, np.ndarray]) -> np.ndarray:
-        """Turn robosuite's observation into the project's: the state (8,), or points (20, 4)."""
+        """Convert robosuite's observation to the project's: state (8,) or points (20, 4)."""
         tip, goal = observation["robot0_eef_pos"][:2], self.robosuite.goal
         if self.clouds:
             names = (f"{CAMERA}_depth", f"{CAMERA}_segmentation_element")
@@ -88,7 +88,7 @@ class StockPush(gym.Env[np.ndarray, np.ndarray]):
         )
 
     def render(self) -> tuple[Float[np.ndarray, "height width"], Int[np.ndarray, "height width"]]:  # type: ignore[override]
-        """Render as the camera observations do: colour with the depth buffer, then the ids of the geoms."""
+        """Render as for camera observations: colour and depth buffer, then geom ids; return depth buffer and ids."""
         self._make_current()
         size = {"camera_name": CAMERA, "width": IMAGE_SIZE, "height": IMAGE_SIZE}
         _, depth = self.robosuite.sim.render(depth=True, **size)
@@ -97,7 +97,7 @@ class StockPush(gym.Env[np.ndarray, np.ndarray]):
     def depth_and_mask(
         self, depth: Float[np.ndarray, "height width"], ids: Int[np.ndarray, "height width"]
     ) -> tuple[Float[np.ndarray, "height width"], Bool[np.ndarray, "height width"]]:
-        """Turn images, which robosuite gives bottom up, into metres and the mask of the puck, top down."""
+        """Convert robosuite's images, bottom row first, to depth [m] and the mask of the puck, top row first."""
         sim = self.robosuite.sim
         puck = [sim.model.geom_name2id(name) for name in PUCK_GEOMS]
         return get_real_depth_map(sim, depth)[::-1], np.isin(ids, puck)[::-1]
@@ -105,7 +105,7 @@ class StockPush(gym.Env[np.ndarray, np.ndarray]):
     def cloud(
         self, depth: Float[np.ndarray, "height width"], mask: Bool[np.ndarray, "height width"]
     ) -> Float[np.ndarray, "num_points 3"]:
-        """Back-project the puck's pixels and sample 20 of them with Open3D, world frame [m]."""
+        """Back-project the pixels of the puck and sample 20 points with Open3D, in the world frame [m]."""
         sim, o3d = self.robosuite.sim, open3d()
         matrix = get_camera_intrinsic_matrix(sim, CAMERA, IMAGE_SIZE, IMAGE_SIZE)
         pinhole = o3d.camera.PinholeCameraIntrinsic(IMAGE_SIZE, IMAGE_SIZE, *matrix[[0, 1, 0, 1], [0, 1, 2, 2]])
@@ -123,7 +123,7 @@ class StockPush(gym.Env[np.ndarray, np.ndarray]):
         self.robosuite.close()
 
     def _free_context(self) -> None:
-        # Left to the garbage collector, the buffers would be freed by their number in the context that is current then.
+        # The garbage collector would delete the buffers by their ids in whichever context is current at that time.
         if self.clouds and self.robosuite.sim is not None:
             self._make_current()
             old = self.robosuite.sim._render_context_offscreen
@@ -131,13 +131,13 @@ class StockPush(gym.Env[np.ndarray, np.ndarray]):
             old.gl_ctx.free()
 
     def _make_current(self) -> None:
-        # robosuite renders into whatever context is current, another renderer's too.
+        # robosuite renders into the current context, which may belong to another renderer.
         if self.clouds:
             self.robosuite.sim._render_context_offscreen.gl_ctx.make_current()
 
 
 class PlainPointNet(BaseFeaturesExtractor):
-    """The layers of the project's `pointnet`, as plain modules."""
+    """PointNet with the layers of the project's `pointnet`, as plain PyTorch modules."""
 
     def __init__(self, observation_space: gym.Space) -> None:
         super().__init__(observation_space, features_dim=64)
@@ -150,14 +150,15 @@ class PlainPointNet(BaseFeaturesExtractor):
 
 
 class FrozenPointNet(PlainPointNet):
-    """The same, whose weights stay as they are, as a user of Stable-Baselines3 freezes them."""
+    """`PlainPointNet` with fixed weights."""
 
     def __init__(self, observation_space: gym.Space) -> None:
         super().__init__(observation_space)
         self.requires_grad_(False)
 
 
-# Of clouds. By default actor, critics and targets have an encoder each; a shared one learns from the actor's loss.
+# Encoders of clouds. By default actor, critics and target networks have separate encoders; a shared encoder is trained
+# by the actor's loss.
 ENCODERS: dict[str, dict[str, Any]] = {
     "separate": {"features_extractor_class": PlainPointNet},
     "shared": {"features_extractor_class": PlainPointNet, "share_features_extractor": True},
@@ -166,6 +167,6 @@ ENCODERS: dict[str, dict[str, Any]] = {
 
 
 def make_stock_agent(env: gym.Env, encoder: str | None = None, **settings: Any) -> SAC:
-    """Make Stable-Baselines3's SAC with its defaults, for clouds with one of `ENCODERS`."""
+    """Make Stable-Baselines3's SAC with its default settings; for clouds, `encoder` is one of `ENCODERS`."""
     policy = {} if encoder is None else ENCODERS[encoder]
     return SAC("MlpPolicy", env, policy_kwargs=policy, seed=0, **settings)

@@ -1,7 +1,7 @@
-"""How times are taken.
+"""Timing of benchmark stages.
 
-A `Work` does one call of a stage and returns the seconds that its measured part took: what a stage needs beforehand (a
-reset, a state, an image) stays outside its time.
+A `Work` performs one call of a stage and returns the duration of the measured part [s]. Preparations such as a reset, a
+state or an image are not part of this duration.
 """
 
 import statistics
@@ -21,16 +21,16 @@ STEPS_BETWEEN_RESETS = 50
 
 @dataclass(frozen=True)
 class Timer:
-    """Takes times, as medians over samples.
+    """Timer that takes medians over samples.
 
-    One thread of a CPU is measured by the processor time of the process, so that whatever else the machine does counts
-    neither for nor against anything; several threads and GPUs by the time that passes.
+    With one CPU thread it measures the processor time of the process, which does not depend on other processes; with
+    several threads or a GPU it measures wall time.
 
     Attributes:
         device: "cpu" or "cuda".
-        threads: Threads of PyTorch.
-        repeats: Samples of each stage.
-        seconds: Least duration of a sample [s].
+        threads: Number of PyTorch threads.
+        repeats: Samples per stage.
+        seconds: Minimum duration of a sample [s].
     """
 
     device: str
@@ -40,17 +40,17 @@ class Timer:
 
     @property
     def clock(self) -> str:
-        """Which time is taken."""
+        """Kind of time that is measured: "processor time" or "wall time"."""
         return "processor time" if self.device == "cpu" and self.threads == 1 else "wall time"
 
     def now(self) -> float:
-        """Time [s], after everything on the device is done."""
+        """Return the time [s] after all work on the device is finished."""
         if self.device == "cuda":
             torch.cuda.synchronize()
         return time.process_time() if self.clock == "processor time" else time.perf_counter()
 
     def timed(self, function: Callable[[], Any], calls: int = 1) -> Work:
-        """Measure all of a function, which does `calls` calls at once."""
+        """Return the work of a function that performs `calls` calls; all of it is measured."""
 
         def work() -> float:
             start = self.now()
@@ -60,7 +60,7 @@ class Timer:
         return work
 
     def steps(self, env: gym.Env, between: Work | None = None) -> Work:
-        """Measure steps with random actions, or what comes `between` them."""
+        """Return the work of environment steps with random actions; `between`, if given, is measured instead."""
         rng = np.random.default_rng(0)
         left = 0
 
@@ -79,9 +79,9 @@ class Timer:
         return work
 
     def measure(self, works: dict[str, Work]) -> dict[str, float]:
-        """Return the median over samples of the mean time of a call [s], by name.
+        """Return the median over samples of the mean duration of a call [s] by name.
 
-        The order is turned round from sample to sample; a first call of each warms up.
+        The order of the works alternates between samples; a first call of each is a warm-up.
         """
         for work in works.values():
             work()

@@ -1,4 +1,4 @@
-"""Updates and whole training steps: the project's learner and Stable-Baselines3's, on the same transitions."""
+"""Benchmark stages of updates and training steps of the project's learner and Stable-Baselines3's on equal data."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,15 +15,15 @@ from agents.config.train import Observation
 from agents.methods.shaped_sac import make_agent
 from agents.replay.buffer import StoredReplayBuffer
 
-COLLECTED = 200  # transitions that fill the buffers, again and again
+COLLECTED = 200  # transitions that are repeated to fill the replay buffers
 STEPS_AT_ONCE = 5
 
 
 def training_stages(settings: Settings) -> Iterator[Stage]:
-    """Updates of batch 512, and steps of training without resets, built one after the other.
+    """Yield the stages of updates with batch size 512 and of training steps without resets.
 
-    Both learners train all they have; then the stock learner shares one encoder, as the project's always does; then
-    both leave their encoder as it is.
+    Three cases are compared for clouds: both learners train all parameters; the stock learner shares one encoder, as
+    the project's learner always does; both learners freeze their encoder.
     """
     for obs, noun in OBSERVATIONS.items():
         encoder = "separate" if obs == "pointcloud" else None
@@ -41,9 +41,9 @@ def _stages(
     encoder: str | None,
     part_of: Observation | None = None,
 ) -> Iterator[Stage]:
-    """Update and training step of the project's learner (`encoder_training`) and of the stock one (`encoder`).
+    """Yield update and training step of the project's learner (`encoder_training`) and the stock learner (`encoder`).
 
-    Where the device multiplies in two formats, the project's update is measured in the other one too.
+    If the device supports two number formats, the project's update is measured in the other one too.
     """
     timer, config = settings.timer, settings.config(obs, encoder_training)
     env, stock_env = settings.env(obs), StockPush(clouds=obs == "pointcloud")
@@ -76,7 +76,7 @@ def _stages(
 
 
 def collect(env: gym.Env) -> list[tuple[Any, ...]]:
-    """Take transitions with random actions, as arguments of `ReplayBuffer.add`."""
+    """Collect transitions with random actions, as arguments of `ReplayBuffer.add`."""
     rng = np.random.default_rng(0)
     transitions = []
     observation, _ = env.reset(seed=0)
@@ -91,7 +91,7 @@ def collect(env: gym.Env) -> list[tuple[Any, ...]]:
 
 
 def fill(buffer: ReplayBuffer, transitions: list[tuple[Any, ...]]) -> None:
-    """Fill a buffer by repeating transitions, whose number divides its size."""
+    """Fill a replay buffer by repeating transitions; their number must divide the buffer size."""
     for transition in transitions:
         buffer.add(*transition)
     if isinstance(buffer, StoredReplayBuffer):
@@ -104,7 +104,7 @@ def fill(buffer: ReplayBuffer, transitions: list[tuple[Any, ...]]) -> None:
 
 
 def repeat_rows(buffer: StoredReplayBuffer) -> None:
-    """Fill a buffer by repeating its rows, whose number divides its size."""
+    """Fill a replay buffer by repeating its rows; their number must divide the buffer size."""
     times = buffer.buffer_size // buffer.size()
     buffer.fill({name: np.concatenate([rows] * times) for name, rows in buffer.filled().items()}, buffer.pos)
 
@@ -119,5 +119,5 @@ def _update(agent: Any, batch_size: int, timer: Timer) -> Work:
 
 
 def _learn(agent: Any, timer: Timer) -> Work:
-    """Measure steps of training: act, step, Φ, store, update."""
+    """Return the work of training steps: act, step, compute Φ, store, update."""
     return timer.timed(lambda: agent.learn(STEPS_AT_ONCE, log_interval=None, reset_num_timesteps=False), STEPS_AT_ONCE)

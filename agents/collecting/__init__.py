@@ -1,1 +1,1 @@
-"""Acting in the environment: beside the learner, reproducibly, with its time measured."""
+"""Collection of transitions in parallel to learning, reproducible and with time measurement."""

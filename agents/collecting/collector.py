@@ -1,15 +1,15 @@
-"""Collecting beside learning: a copy of the policy acts in the training environment while the learner updates.
+"""Collection in parallel to learning: a copy of the policy acts in the training environments during gradient steps.
 
-Steps are collected in blocks. While the updates of block k are taken, block k + 1 is collected with the weights from
-before them, in a process of its own or, with the same result, in this one:
+Environment steps are collected in blocks. During the gradient steps for block k, block k + 1 is collected with the
+weights from before these gradient steps, in a worker process or, with the same result, in this process:
 
     collecting   | block k          | block k + 1      | block k + 2
     acts with    | θ after k − 2    | θ after k − 1    | θ after k
     updates of   |        k − 1     |        k         |        k + 1
 
-What a block becomes depends on the weights, the collector's own random state and the environment alone, so that the
-same seed gives the same run, whatever the timing. Every block comes with the state after it, from which a checkpoint
-continues, even when the collecting process has died.
+A block depends only on the weights, the collector's own random state and the environments, so that the same seed gives
+the same run independently of timing. Every block is returned together with the state after it. A checkpoint stores this
+state and can therefore be written even after the worker process has died.
 """
 
 import copy
@@ -32,7 +32,7 @@ Weights = dict[str, np.ndarray]
 
 
 class Step(NamedTuple):
-    """One step of every environment, as Stable-Baselines3's `VecEnv` returns it, and what is stored of it."""
+    """One step of every environment, as returned by Stable-Baselines3's `VecEnv`, and its row in the replay buffer."""
 
     actions: np.ndarray
     observations: np.ndarray
@@ -40,11 +40,11 @@ class Step(NamedTuple):
     dones: np.ndarray
     infos: list[dict[str, Any]]
     row: dict[str, np.ndarray]
-    guided: float | None  # share of the environments in which the guide acted; None without one
+    guided: float | None  # share of the environments in which the guide acted; None without a guide
 
 
 def watch(env: Any, clock: Stopwatch) -> None:
-    """Measure what an environment takes: "physics", and "rendering" for its wrappers that make another observation."""
+    """Measure the time of an environment ("physics") and of its wrappers that change the observation ("rendering")."""
     while env is not env.unwrapped:
         if env.observation_space is not env.env.observation_space:
             env.step, env.reset = clock.watched(env.step, "rendering"), clock.watched(env.reset, "rendering")
@@ -53,12 +53,12 @@ def watch(env: Any, clock: Stopwatch) -> None:
 
 
 class Collector:
-    """Act in the training environment.
+    """Collector of steps in the training environments.
 
     Args:
-        model: An agent at its start; its environments, and its guide, are used from here on.
-        recorder: Buffer like the agent's, of two rows: it composes what is stored of a step.
-        seed: Of exploration.
+        model: Agent before its first step; from then on, only the collector uses its environments and its guide.
+        recorder: Replay buffer like the agent's, with two rows, which composes the row of a step.
+        seed: Seed of the exploration.
     """
 
     def __init__(self, model: Any, recorder: StoredReplayBuffer, seed: int) -> None:
@@ -82,13 +82,13 @@ class Collector:
             recorder.potential = self.clock.watched(potential, "potential")  # type: ignore[attr-defined]
 
     def collect(self, weights: Weights | None, steps: int) -> tuple[list[Step], dict[str, Any], dict[str, float]]:
-        """Take `steps` steps with these weights, None for those of before.
+        """Take `steps` steps with the given weights, or with the previous weights if None.
 
         Returns:
-            The steps, the state after them (`get_state`), and shares of the time so far.
+            The steps, the state after them (`get_state`), and the shares of the time so far.
 
         Raises:
-            NotFiniteError: A number is not finite; it carries the environment's last transition.
+            NotFiniteError: A number is not finite; `arrays` holds the last transition of the environment.
         """
         if weights is not None:
             self.actor.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
@@ -96,7 +96,7 @@ class Collector:
             with drawing_from(self.random), self.clock("other"):
                 collected = [self._step() for _ in range(steps)]
         except NotFiniteError as error:
-            if "role" not in error.arrays:  # it is not the environment's own report
+            if "role" not in error.arrays:  # errors of `FiniteEnv` already contain the transition
                 finite: Any = self.env.envs[error.index[0]].env  # type: ignore[attr-defined]
                 error.arrays = finite.transition | error.arrays
             raise
@@ -108,7 +108,7 @@ class Collector:
         observations: Any
         observations, rewards, dones, infos = self.env.step(actions)
         for info, starts, visible in zip(infos, self.starts, self.visible, strict=True):
-            if starts:  # nothing else tells the buffer of an episode's first frame
+            if starts:  # tells the replay buffer whether the puck is visible in the first frame
                 info.setdefault("reset_info", {"puck_visible": bool(visible)})
         following = observations.copy()
         for index in np.flatnonzero(dones):
@@ -121,7 +121,7 @@ class Collector:
         return Step(actions, observations, rewards, dones, infos, self.recorder.row(self.recorder.pos - 1), guided)
 
     def _act(self) -> tuple[np.ndarray, np.ndarray, float | None]:
-        """Return actions to take, the same in [−1, 1], as they are stored, and the share of guided ones."""
+        """Return the actions, the actions scaled to [−1, 1] for the replay buffer, and the share of guided actions."""
         if self.num_timesteps < self.learning_starts:
             actions = np.array([self.action_space.sample() for _ in range(self.env.num_envs)])
         else:
@@ -137,7 +137,7 @@ class Collector:
         return self.env.unwrapped.reset_infos  # type: ignore[attr-defined]
 
     def get_state(self) -> dict[str, Any]:
-        """Everything that the next step depends on but the weights, as plain data and arrays."""
+        """Return everything except the weights that the next step depends on, as plain data and arrays."""
         return {
             "observations": self.observations,
             "visible": self.visible,
@@ -151,7 +151,7 @@ class Collector:
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Continue from what `get_state` returned."""
+        """Restore the state returned by `get_state`."""
         self.observations, self.num_timesteps = np.asarray(state["observations"]), state["num_timesteps"]
         self.visible, self.starts = np.asarray(state["visible"]), np.asarray(state["starts"])
         set_vec_state(self.env, state)
@@ -164,33 +164,33 @@ class Collector:
 
 
 class CollectedSteps(VecEnvWrapper):
-    """What a `Collector` has collected, as environments that take the collector's actions, not the caller's.
+    """Vectorised environment that returns the steps of a `Collector` and ignores the caller's actions.
 
     Args:
-        collector: From now on driven by this.
-        model: The agent that learns from it.
-        beside: In a process of its own; else in this one, with the same result.
+        collector: Collector of the steps; only this class calls it from then on.
+        model: Agent that learns from the steps.
+        beside: Whether to collect in a worker process instead of this process; the result is the same.
     """
 
     def __init__(self, collector: Collector, model: Any, beside: bool) -> None:
         super().__init__(collector.env)
         self.collector, self.model, self.beside = collector, model, beside
-        self.state = collector.get_state()  # after the last block that was received
-        self.acting: Weights | None = None  # for the block after it; None: those of the start
+        self.state = collector.get_state()  # state of the collector after the last received block
+        self.acting: Weights | None = None  # weights for the next block; None: the initial weights
         self.steps: deque[Step] = deque()
-        self.asked = 0  # steps
+        self.asked = 0  # steps of the requested block
         self.caller: Inline | Worker | None = None
         self.clock = Stopwatch(("waiting", "storing", "updating", "evaluating"))
         self.collecting: dict[str, float] = {}  # shares of the collector's time
 
     def next_step(self) -> Step:
-        """Return the step that `step` takes next."""
+        """Return the step that the next call of `step` returns."""
         if not self.steps:
             self._receive()
         return self.steps[0]
 
     def step_async(self, actions: np.ndarray) -> None:
-        """Do nothing: the step is taken already."""
+        """Do nothing, because the step is already collected."""
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """Return the next step."""
@@ -199,20 +199,20 @@ class CollectedSteps(VecEnvWrapper):
         return step.observations, step.rewards, step.dones, step.infos
 
     def reset(self) -> np.ndarray:
-        """Return the observations from which the next step starts."""
+        """Return the current observations."""
         return self.collector.observations
 
     def get_state(self) -> dict[str, Any]:
-        """The collector's state, and the weights with which it goes on, as plain data and arrays."""
+        """Return the state of the collector and the weights for the next block, as plain data and arrays."""
         return {"collector": self.state, "acting": self.acting}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Continue from what `get_state` returned, before the first step."""
+        """Restore the state returned by `get_state`, before the first step."""
         self.state, self.acting = state["collector"], state["acting"]
         self.collector.set_state(self.state)
 
     def shares(self) -> dict[str, float]:
-        """Shares of the learner's time and of the collector's, by name."""
+        """Return the shares of the learner's and of the collector's time by name."""
         return {
             f"{role}/{name}": share
             for role, shares in (("learner", self.clock.shares()), ("collector", self.collecting))
@@ -220,24 +220,24 @@ class CollectedSteps(VecEnvWrapper):
         }
 
     def hidden_frames(self) -> int | None:
-        """Frames of the training so far in which no camera saw the puck; None where there is no camera."""
+        """Return the number of training frames so far in which the puck was hidden, or None without cameras."""
         layers = [layer for environment in self.state["environments"] for layer in environment]
         counts = [layer["hidden_frames"] for layer in layers if "hidden_frames" in layer]
         return sum(counts) if counts else None
 
     @property
     def failed(self) -> bool:
-        """Whether the collecting has failed, so that the agent is where the last block and its updates left it."""
+        """Whether the collection has failed; the agent is then in the state after the last block and its updates."""
         return self.caller is not None and self.caller.failed
 
     def stop(self) -> None:
-        """End the collecting process; what it was asked for is forgotten."""
+        """End the worker process and discard the requested block."""
         if self.caller is not None:
             self.caller.close()
         self.caller, self.asked = None, 0
 
     def _receive(self) -> None:
-        """Receive a block, and ask for the next."""
+        """Receive a block, and request the next."""
         if self.caller is None:
             collect = self.collector.collect
             self.caller = Worker(collect, "the collecting process") if self.beside else Inline(collect)

@@ -1,4 +1,4 @@
-"""An environment that refuses what is not finite, and remembers where it came from."""
+"""Environment wrapper that raises an error for numbers that are not finite, with the transition that caused them."""
 
 from typing import Any
 
@@ -10,15 +10,15 @@ from agents.finite import NotFiniteError, check_finite
 
 
 class FiniteEnv(gym.Wrapper):
-    """Refuse observations, rewards and actions that are not finite, and remember the transition they belong to.
+    """Wrapper that checks that observations, rewards and actions are finite, and keeps the last transition.
 
     Args:
-        env: The environment; its layers may carry state (`get_state`).
-        role: What it is for, to tell one from another.
+        env: Environment; its layers may have state (`get_state`).
+        role: Purpose of the environment, named in error messages.
 
     Attributes:
-        transition: Step and episode, the observation and the environment's state before the step, then the action
-            and what the step returned, as far as it came.
+        transition: Step, episode, observation and environment state before the step, action, and the results of the
+            step as far as they are known.
     """
 
     def __init__(self, env: gym.Env, role: str) -> None:
@@ -47,7 +47,7 @@ class FiniteEnv(gym.Wrapper):
         """Step the environment.
 
         Raises:
-            NotFiniteError: Action, observation or reward are not finite, or the simulation became unstable.
+            NotFiniteError: Action, observation or reward is not finite, or the simulation became unstable.
         """
         before = self.transition
         self.transition = transition = {
@@ -68,13 +68,13 @@ class FiniteEnv(gym.Wrapper):
         return observation, reward, terminated, truncated, info
 
     def get_state(self) -> dict[str, Any]:
-        """Step, episode and observation, as plain data for a checkpoint."""
+        """Return step, episode and observation as plain data for a checkpoint."""
         last = self.transition
         observation = last.get("next_observation", last["observation"])
         return {"step": last["step"], "episode": last["episode"], "observation": np.asarray(observation).tolist()}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Continue from what `get_state` returned."""
+        """Restore the state returned by `get_state`."""
         observation = np.array(state["observation"], self.observation_space.dtype)
         self.transition |= {"step": state["step"], "episode": state["episode"], "observation": observation}
         self.transition.pop("next_observation", None)

@@ -1,4 +1,4 @@
-"""The global random states of a process: PyTorch's, NumPy's and Python's, of which wrappers of the user may draw."""
+"""Global random states of a process (PyTorch, NumPy and Python), which wrappers of the user may draw from."""
 
 import random
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ States = dict[str, Any]
 
 
 def seeded(seed: int) -> States:
-    """Return states of their own."""
+    """Return the random states of generators with this seed."""
     return {
         "torch": torch.Generator().manual_seed(seed).get_state(),
         "numpy": np.random.RandomState(seed).get_state(),
@@ -22,7 +22,7 @@ def seeded(seed: int) -> States:
 
 @contextmanager
 def drawing_from(states: States) -> Iterator[None]:
-    """Draw from `states`, which move on, and leave the global ones as they are."""
+    """Use `states` as the global random states inside the context, update them, and restore the global ones after."""
     others = _get()
     _set(states)
     try:

@@ -1,31 +1,31 @@
-"""What a checkpoint keeps: the state of whatever carries some from step to step, plain data.
+"""Access to the states that a checkpoint stores as plain data.
 
-That of an environment is that of every layer which carries some.
+The state of an environment consists of the states of all its layers that have one.
 """
 
 from typing import Any, Protocol
 
 
 class Stateful(Protocol):
-    """Something that a checkpoint keeps beside the agent."""
+    """Object whose state is stored in checkpoints."""
 
     def get_state(self) -> dict[str, Any]:
-        """Tensors and plain data."""
+        """Return the state as tensors and plain data."""
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Continue from what `get_state` returned."""
+        """Restore the state returned by `get_state`."""
 
 
 def get_states(env: Any) -> list[dict[str, Any]]:
-    """What the layers of `env`, outermost first, return from their `get_state`: plain data."""
+    """Return the states of the layers of `env`, outermost first, as plain data."""
     return [layer.get_state() for layer in _layers(env)]
 
 
 def set_states(env: Any, states: list[dict[str, Any]]) -> None:
-    """Continue from what `get_states` returned.
+    """Restore the states returned by `get_states`.
 
     Raises:
-        ValueError: The states are those of another environment.
+        ValueError: The states belong to another environment.
     """
     for layer, state in zip(_layers(env), states, strict=True):
         layer.set_state(state)
@@ -41,7 +41,7 @@ def _layers(env: Any) -> list[Any]:
 
 
 def get_vec_state(env: Any) -> dict[str, Any]:
-    """The states of a `DummyVecEnv`'s environments, and the rewards of the episodes in their `Monitor`s: plain data."""
+    """Return the states of a `DummyVecEnv`'s environments and the episode rewards of their `Monitor`s as plain data."""
     return {
         "environments": [get_states(monitor) for monitor in env.envs],
         "episodes": [[float(reward) for reward in monitor.rewards] for monitor in env.envs],
@@ -49,12 +49,12 @@ def get_vec_state(env: Any) -> dict[str, Any]:
 
 
 def set_vec_state(env: Any, state: dict[str, Any]) -> None:
-    """Continue from what `get_vec_state` returned.
+    """Restore the state returned by `get_vec_state`.
 
     Raises:
-        ValueError: The state is that of another number of environments, or of others.
+        ValueError: The state belongs to other environments, or to another number of them.
     """
     for monitor, layers, rewards in zip(env.envs, state["environments"], state["episodes"], strict=True):
-        monitor.reset()  # wrappers insist on it; the state overwrites what it drew
+        monitor.reset()  # required by wrappers; the restored state overwrites its result
         monitor.rewards, monitor.needs_reset = list(rewards), False
         set_states(monitor, layers)

@@ -1,4 +1,4 @@
-"""Where the time of a process goes."""
+"""Stopwatch for the time shares of a process."""
 
 import time
 from collections import defaultdict
@@ -10,25 +10,25 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Stopwatch:
-    """Seconds by name. What is measured inside something else counts for the inner name alone.
+    """Measurement of seconds by name; the time of a nested measurement counts only for the inner name.
 
     Args:
-        names: Of what will be measured; their shares are 0 until it is.
+        names: Names that are reported with share 0 before their first measurement.
         rest: Name of the time that is not measured.
 
     Attributes:
-        seconds: So far, by name.
+        seconds: Measured time so far by name [s].
     """
 
     def __init__(self, names: Iterable[str] = (), rest: str = "other") -> None:
         self.rest = rest
         self.seconds: dict[str, float] = defaultdict(float, dict.fromkeys(names, 0.0))
-        self._inside = [0.0]  # of what was measured inside each of those that run
+        self._inside = [0.0]  # time of nested measurements in each running measurement
         self._start: float | None = None
 
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
-        """Measure the block."""
+        """Measure the duration of the context."""
         self._inside.append(0.0)
         start = time.perf_counter()
         if self._start is None:
@@ -41,7 +41,7 @@ class Stopwatch:
             self._inside[-1] += elapsed
 
     def watched(self, function: F, name: str) -> F:
-        """Return the function, measured at every call."""
+        """Return a function that calls `function` and measures its duration."""
 
         def measured(*args: Any, **kwargs: Any) -> Any:
             with self(name):
@@ -50,7 +50,7 @@ class Stopwatch:
         return measured  # type: ignore[return-value]
 
     def shares(self) -> dict[str, float]:
-        """Shares of the time since the first measurement began, by name; nothing before it."""
+        """Return the shares of the time since the start of the first measurement by name; empty before that."""
         if self._start is None:
             return {}
         total = time.perf_counter() - self._start
@@ -59,7 +59,7 @@ class Stopwatch:
 
 
 def describe_shares(shares: dict[str, float]) -> str:
-    """Describe where the time went, in a line for each process."""
+    """Describe the time shares in one line per process."""
     lines = []
     for role in dict.fromkeys(name.partition("/")[0] for name in shares):
         parts = {name.partition("/")[2]: share for name, share in shares.items() if name.startswith(role)}

@@ -1,4 +1,4 @@
-"""A process that works beside this one, and answers in the order in which it was asked."""
+"""Worker process that calls a function and returns the results in the order of the requests."""
 
 import contextlib
 import ctypes
@@ -15,24 +15,24 @@ from typing import Any
 
 import torch
 
-IGNORED = (signal.SIGINT, signal.SIGHUP)  # a terminal sends them to all its processes; this one's parent decides
-HELD = {*IGNORED, signal.SIGTERM}  # until the process has handlers of its own
+IGNORED = (signal.SIGINT, signal.SIGHUP)  # sent by a terminal to all its processes; only the parent reacts
+HELD = {*IGNORED, signal.SIGTERM}  # blocked until the worker process has set its own handlers
 PR_SET_PDEATHSIG = 1
 
 
 class WorkerError(ChildProcessError):
-    """A process that works beside this one has ended."""
+    """A worker process has ended."""
 
 
 class CallError(RuntimeError):
-    """A call has raised what cannot be brought to this process; its cause is the traceback there."""
+    """A call in a worker process raised an error that cannot be pickled; the cause is the traceback there."""
 
 
 class Inline:
-    """The same interface as `Worker` in this process: a call is answered when its answer is asked for.
+    """Same interface as `Worker` in this process; a call is executed when its result is received.
 
     Args:
-        function: What is called.
+        function: Function to call.
 
     Attributes:
         failed: Whether a call has raised an error.
@@ -43,11 +43,11 @@ class Inline:
         self.waiting: deque[tuple[Any, ...]] = deque()
 
     def send(self, *arguments: Any) -> None:
-        """Ask for a call with these arguments."""
+        """Request a call with these arguments."""
         self.waiting.append(arguments)
 
     def receive(self) -> Any:
-        """Return what the oldest call returned that is not answered yet."""
+        """Execute the oldest pending call and return its result."""
         try:
             return self.function(*self.waiting.popleft())
         except Exception:
@@ -55,23 +55,23 @@ class Inline:
             raise
 
     def ready(self) -> bool:
-        """Whether there is nothing to gain from calling `receive` later."""
+        """Return True, because waiting does not make `receive` faster."""
         return True
 
     def close(self) -> None:
-        """Forget what was asked for."""
+        """Discard the pending calls."""
         self.waiting.clear()
 
 
 class Worker:
-    """A forked process that calls one function.
+    """Forked process that calls one function.
 
-    It is a fork, so that what this process registered or built (encoders, environments) is there too. It takes no part
-    in signals of the terminal, and ends with this process, however that ends.
+    Because it is forked, it has the registered encoders and the environments of this process. It ignores the signals of
+    the terminal, and ends with this process for whatever reason that ends.
 
     Args:
-        function: What is called; arguments and results are pickled.
-        name: For errors, such as "the collecting process".
+        function: Function to call; arguments and results are pickled.
+        name: Name in error messages, such as "the collecting process".
 
     Attributes:
         failed: Whether a call has raised an error, or the process has ended.
@@ -93,16 +93,16 @@ class Worker:
         theirs.close()
 
     def send(self, *arguments: Any) -> None:
-        """Ask for a call with these arguments; if the process has ended, `receive` tells it."""
+        """Request a call with these arguments; if the process has ended, `receive` raises the error."""
         with contextlib.suppress(OSError):
             self.pipe.send_bytes(pickle.dumps(arguments, protocol=pickle.HIGHEST_PROTOCOL))
 
     def receive(self) -> Any:
-        """Wait for what the oldest call returned that is not answered yet.
+        """Wait for the result of the oldest pending call.
 
         Raises:
             WorkerError: The process has ended.
-            Exception: What the call raised; its cause is the traceback in the process.
+            Exception: The error that the call raised; its cause is the traceback in the worker process.
         """
         try:
             error, result = pickle.loads(self.pipe.recv_bytes())
@@ -114,11 +114,11 @@ class Worker:
         return result
 
     def ready(self) -> bool:
-        """Whether `receive` returns at once."""
+        """Return whether `receive` would return immediately."""
         return self.pipe.poll()
 
     def close(self) -> None:
-        """End the process; calling it again is harmless."""
+        """End the process; repeated calls have no effect."""
         self.pipe.close()
         self.process.join(timeout=1)
         if self.process.is_alive():
@@ -135,7 +135,7 @@ class Worker:
 def _serve(
     function: Callable[..., Any], pipe: Connection, other_end: Connection, parent: int, mask: set[signal.Signals]
 ) -> None:
-    """Answer calls until the other end is closed."""
+    """Execute calls until the other end of the pipe is closed."""
     other_end.close()
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -151,13 +151,13 @@ def _serve(
             arguments = pickle.loads(pipe.recv_bytes())
             try:
                 answer = pickle.dumps((None, function(*arguments)), protocol=pickle.HIGHEST_PROTOCOL)
-            except Exception as error:  # whatever it is, it is the caller's
+            except Exception as error:  # raised again in the parent process
                 answer = _packed(error)
             pipe.send_bytes(answer)
 
 
 def _packed(error: Exception) -> bytes:
-    """Pickle an error with its traceback, or, where its class does not allow that, a `CallError` that names it."""
+    """Pickle an error with its traceback, or a `CallError` that names it if the error cannot be pickled."""
     for sent in (error, CallError(f"{type(error).__name__}: {error}")):
         with contextlib.suppress(Exception):
             packed = pickle.dumps((ExceptionWithTraceback(sent, error.__traceback__), None))
@@ -167,10 +167,10 @@ def _packed(error: Exception) -> bytes:
 
 
 def works_beside(parallel: str) -> bool:
-    """Whether collecting and evaluating have processes of their own: "on", or "auto" where there are two cores."""
+    """Return whether worker processes collect and evaluate: "on", or "auto" with at least two cores."""
     return parallel == "on" or (parallel == "auto" and has_second_core())
 
 
 def has_second_core() -> bool:
-    """Whether this process may use more than one core."""
+    """Return whether this process may use more than one core."""
     return len(os.sched_getaffinity(0)) > 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) > 1

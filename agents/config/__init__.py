@@ -1,4 +1,4 @@
-"""What a run is told: frozen dataclasses, read by tyro, written beside every checkpoint."""
+"""Configurations: frozen dataclasses that tyro parses and that are stored with every checkpoint."""
 
 from agents.config.methods import METHODS, Method
 from agents.config.train import (

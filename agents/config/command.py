@@ -1,4 +1,4 @@
-"""The command line that trains as a configuration says."""
+"""Conversion of a training configuration to a command line."""
 
 import shlex
 
@@ -7,7 +7,7 @@ from agents.config.train import PRESETS, TrainConfig
 
 
 def command(config: TrainConfig) -> str:
-    """The command line that trains as configured, whatever started this training."""
+    """Return the command line of agents.train that reproduces a training configuration."""
     preset = PRESETS[config.preset][config.obs]
     wanted, usual = Settings(config).get_state(), Settings(preset).get_state()
     words = ["--obs", config.obs, "--seed", config.seed]

@@ -1,4 +1,4 @@
-"""Command lines whose defaults depend on a flag: on a preset, or on the run that is resumed."""
+"""Helpers for command lines whose defaults depend on a flag: on a preset, or on the resumed run."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -8,21 +8,21 @@ from agents.config.file import flat
 
 
 def value_of(arguments: list[str], flag: str) -> str | None:
-    """What follows `flag` the last time, None without it."""
+    """Return the value of the last occurrence of `flag`, or None."""
     words = [word for argument in arguments for word in argument.split("=", 1)]
     return next((value for word, value in reversed(list(pairwise(words))) if word == flag), None)
 
 
 def refuse_changes(given: Any, stored: Any, directory: Path) -> None:
-    """Check that what is resumed keeps its configuration, the steps excepted.
+    """Check that a resumed run keeps its configuration, except for the number of steps.
 
     Args:
-        given: Configuration asked for.
-        stored: The one stored in the directory.
-        directory: What is resumed.
+        given: Requested configuration.
+        stored: Configuration stored in the directory.
+        directory: Directory to resume.
 
     Raises:
-        ValueError: Another setting differs; names the flags.
+        ValueError: Another setting differs; the message names the flags.
     """
     now, then = flat(given), flat(stored)
     changed = [

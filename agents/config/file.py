@@ -1,4 +1,7 @@
-"""Configurations as JSON. A file may come from anybody: what does not fit the annotations is refused."""
+"""Configurations as JSON files.
+
+Files are untrusted: values that do not match the type annotations are rejected.
+"""
 
 import dataclasses
 import json
@@ -13,8 +16,8 @@ from agents.config.train import TrainConfig, check
 from envs.files import open_regular
 from envs.ranges import MANY
 
-LARGEST = 100_000  # [bytes]
-# What earlier versions did, which took `learner.gradient_steps` updates after every environment step.
+LARGEST = 100_000  # maximum file size [bytes]
+# Settings of earlier versions, which took `learner.gradient_steps` gradient steps after every environment step.
 EARLIER = {
     "n_steps": 1,
     "actor_tau": 1.0,
@@ -31,7 +34,7 @@ def to_json(config: Any) -> str:
 
 
 def flat(config: Any) -> dict[str, Any]:
-    """Return the settings as plain data by name, those of parts as "part.name"."""
+    """Return the settings as plain data by name; nested settings are named "part.name"."""
     data = json.loads(to_json(config))
     parts = {name: part for name, part in data.items() if isinstance(part, dict)}
     settings = {name: value for name, value in data.items() if name not in parts}
@@ -39,16 +42,17 @@ def flat(config: Any) -> dict[str, Any]:
 
 
 def read_config_file(path: Path, kind: Any = TrainConfig, check: Callable[[Any], None] = check) -> Any:
-    """Read a configuration that `to_json` wrote; settings that it lacks have their defaults.
+    """Read a configuration written by `to_json`; missing settings take their defaults.
 
     Args:
-        path: Its file.
-        kind: Its dataclass.
-        check: Raises ValueError for what the annotations allow and a training does not.
+        path: JSON file.
+        kind: Dataclass of the configuration.
+        check: Raises ValueError for invalid values that the annotations allow.
 
     Raises:
         FileNotFoundError: No such file.
-        ValueError: Not a regular file, damaged, or not a configuration of this version; names file and setting.
+        ValueError: The file is not regular, damaged, or not a configuration of this version; the message names the
+            file and the setting.
     """
     content = _content(path)
     try:
@@ -61,11 +65,11 @@ def read_config_file(path: Path, kind: Any = TrainConfig, check: Callable[[Any],
 
 
 def is_of_earlier_version(path: Path) -> bool:
-    """Whether the configuration in a file is that of a training which did not collect in blocks (`EARLIER`).
+    """Return whether a file holds the configuration of an earlier version, which did not collect in blocks (`EARLIER`).
 
     Raises:
         FileNotFoundError: No such file.
-        ValueError: Not a regular file, or damaged.
+        ValueError: The file is not regular, or damaged.
     """
     content = json.loads(_content(path))
     learner = content.get("learner") if isinstance(content, dict) else None
@@ -73,7 +77,7 @@ def is_of_earlier_version(path: Path) -> bool:
 
 
 class Settings:
-    """What a run was configured with, for its checkpoints: `config.json` can be edited, a training cannot."""
+    """Settings of a run as part of its checkpoints, to detect later changes of `config.json`."""
 
     def __init__(self, config: TrainConfig) -> None:
         may_change = ("steps", "out", "resume", "parallel")
@@ -84,10 +88,10 @@ class Settings:
         return self.settings
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Compare with what `get_state` returned.
+        """Compare the settings with those returned by `get_state`.
 
         Raises:
-            ValueError: A setting differs; names it.
+            ValueError: A setting differs; the message names it.
         """
         for name, value in state.items():
             if self.settings.get(name) != value:
@@ -104,9 +108,9 @@ def _content(path: Path) -> bytes:
 
 
 def _of_earlier_version(config: Any) -> Any:
-    """Name the settings of an earlier version's training as this version does.
+    """Convert the settings of an earlier version to the names of this version.
 
-    Its preset "fast" is not known by this name any more, but all its settings are there.
+    The preset "fast" no longer exists; its name is dropped, because the file holds all its settings.
     """
     if not isinstance(config, dict) or not isinstance(config.get("learner"), dict):
         return config
@@ -118,10 +122,10 @@ def _of_earlier_version(config: Any) -> Any:
 
 
 def _read(kind: Any, value: Any) -> Any:
-    """Make of a JSON value what the annotations of a dataclass say.
+    """Convert a JSON value to a dataclass according to its annotations.
 
     Raises:
-        ValueError: It is something else; says what is wanted.
+        ValueError: The value does not match the annotations; the message states what is expected.
     """
     try:
         return TypeAdapter(kind).validate_json(json.dumps(value), strict=True, extra="forbid")

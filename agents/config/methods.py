@@ -1,11 +1,11 @@
-"""The rows of the paper's table."""
+"""Methods: the rows of the paper's table."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Method:
-    """What a row of the paper's table switches on."""
+    """Components that a row of the paper's table enables."""
 
     potential: bool = False
     buffer: bool = False

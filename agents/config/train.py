@@ -1,4 +1,4 @@
-"""Configuration of a training."""
+"""Configuration of a training: dataclasses, presets and range checks."""
 
 import re
 from dataclasses import dataclass, field, replace
@@ -13,83 +13,88 @@ Observation = Literal["state", "pointcloud"]
 
 @dataclass(frozen=True)
 class PotentialConfig:
-    """Φ (paper, eq. demo_pot)."""
+    """Potential Φ (paper, eq. demo_pot)."""
 
     combine: Literal["product", "sum"] = "product"
-    """V_d·Ṽ_g (γ to all remaining steps) or V_d + Ṽ_g (the paper)."""
+    """Combination of V_d and Ṽ_g: product V_d·Ṽ_g (γ to the power of all remaining steps) or sum V_d + Ṽ_g (paper)."""
     radius: Annotated[float, Range(0, 100, "(]")] = 0.08
-    """Largest distance of the puck to a demonstrated goal in Δ(s) [m]."""
+    """Maximum distance between the puck and a demonstrated goal in Δ(s) [m]."""
     beta: Annotated[float, Range(0, 1)] = 0.0
-    """Least value of a goal in Δ(s)."""
+    """Minimum value of a goal in Δ(s)."""
     terminal: Annotated[float, Range(-100, 100)] = 1.0
-    """Φ on the goal set."""
+    """Value of Φ on the goal set."""
     spacing: Annotated[float, Range(0, 100)] = 0.005
-    """Of several demonstrations, goals this close together are taken from one [m]; 0 keeps all."""
+    """Distance below which goals of different demonstrations count as duplicates, of which one is kept [m]; 0 keeps
+    all."""
 
 
 @dataclass(frozen=True)
 class LearnerConfig:
-    """SAC."""
+    """Settings of SAC and of its replay buffer."""
 
     learning_rate: Annotated[float, Range(0, 1)] = 1e-3
-    """Of Adam, for actor, critics and temperature."""
+    """Learning rate of Adam for actor, critics and temperature."""
     batch_size: Annotated[int, Range(1, 10**6)] = 256
-    """Transitions per update."""
+    """Transitions per gradient step."""
     update_ratio: Annotated[float, Range(1e-3, 1000)] = 1.0
-    """Updates per environment step."""
+    """Gradient steps per environment step."""
     n_steps: Annotated[int, Range(1, 1000)] = 1
-    """Rewards of a target before the value that it is bootstrapped from; as many as are left in the episode at most."""
+    """Number n of the n-step return; the return is shorter where the episode ends earlier."""
     block: Annotated[int, Range(1, 10**6)] = 8
-    """Environment steps that are collected before the updates for them are taken."""
+    """Environment steps that are collected between two phases of gradient steps."""
     tau: Annotated[float, Range(0, 1, "(]")] = 0.05
-    """Share by which the target networks follow with each update; fewer updates need a larger one."""
+    """Target update rate τ per gradient step; fewer gradient steps need a larger rate."""
     actor_tau: Annotated[float, Range(0, 1, "(]")] = 0.005
-    """Share by which the weights of the evaluated policy follow the actor's with each update; 1: the actor's own."""
+    """Rate of the exponential moving average of the actor's weights, which is the evaluated policy; 1 evaluates the
+    actor itself."""
     buffer_size: Annotated[int, COUNT] = 1_000_000
-    """Transitions; memory is taken as it fills."""
+    """Capacity of the replay buffer in transitions; memory is allocated as the buffer fills."""
     learning_starts: Annotated[int, Range(0, MANY)] = 500
-    """Environment steps before the first update."""
+    """Environment steps before the first gradient step."""
     gamma: Annotated[float, Range(0, 1, "(]")] = 0.99
     """Discount per environment step."""
     annealing_steps: Annotated[int, Range(0, MANY)] = 2_000
-    """Environment steps over which the learner's discount rises from 0 to gamma, for methods with annealing."""
+    """Environment steps over which the discount of the learner rises from 0 to gamma, for methods with annealing."""
     ent_coef: str = "auto_0.005"
-    """Temperature; "auto_X" adapts it from X. Shaped rewards are of order 0.01: a start at 1 drowns them."""
+    """Temperature; "auto_X" adapts it from the initial value X. An initial temperature of 1 outweighs the shaped
+    reward, which is of order 0.01."""
     entropy_in_target: bool = False
-    """Entropy bonus in the critic's target (SAC's definition)."""
+    """Include the entropy bonus in the critic's target, as SAC defines it."""
     target_bounds: Annotated[tuple[float, float] | None, Range(-1e6, 1e6)] = None
-    """Range of the critic's targets, which are of the scaled reward; default: the range of reachable values, which
-    follows from the form of Φ (no limits with an entropy bonus in the target)."""
+    """Range to which the critic's targets, in units of the scaled reward, are clipped; default: the range of reachable
+    values, which follows from the form of Φ (no clipping with the entropy bonus in the target)."""
     reward_scale: Annotated[float, Range(-1e6, 1e6)] = 1.0
-    """Factor on the reward that is learnt from, shaping included."""
+    """Factor on the reward, shaping included."""
     demonstration_share: Annotated[float, Range(0, 1, "()")] = 0.1
-    """Share of demonstrated transitions in each batch, for methods with the buffer."""
+    """Share of demonstrated transitions in each batch, for methods with demonstrations in the replay buffer."""
     guided_share: Annotated[float, Range(0, 1)] = 0.5
-    """Share of training steps, drawn at each, in which the prior's goal policy acts, for methods with the potential."""
+    """Probability per training step that the goal policy of the prior acts instead of the agent, for methods with the
+    potential."""
     guide_decay: Annotated[tuple[int, int], Range(0, MANY)] = (4_000, 8_000)
-    """Environment steps between which that share falls linearly to 0; what the guide does for the agent, the agent
-    does not learn from its own mistakes."""
+    """Environment steps between which guided_share falls linearly to 0; a guide that acts to the end hides the agent's
+    own failures from the replay buffer."""
     guide_noise: Annotated[float, Range(0, 100)] = 0.2
-    """Standard deviation of noise on guided actions."""
+    """Standard deviation of the Gaussian noise on guided actions."""
     net_arch: Annotated[tuple[int, ...], Range(1, 8192)] = (128, 128)
-    """Hidden layers of actor and critics."""
+    """Widths of the hidden layers of actor and critics."""
     precision: str = "float32"
-    """Of the products between hidden layers: float32, bfloat16, or auto, bfloat16 where the device multiplies in it
-    (CPU: avx512_bf16, AMX)."""
+    """Number format of the matrix products between hidden layers: float32, bfloat16 or auto, which selects bfloat16
+    if the device has instructions for it (CPU: avx512_bf16, AMX)."""
     encoder_training: Literal["frozen", "finetuned", "scratch"] = "frozen"
-    """Pre-trained and fixed (its features are stored), pre-trained and trained on, or from random weights."""
+    """Encoder weights: frozen (pre-trained and fixed; features are stored in the replay buffer), finetuned
+    (pre-trained and trained further) or scratch (random initial weights)."""
 
 
 @dataclass(frozen=True)
 class EvaluationConfig:
-    """Evaluation during training."""
+    """Settings of the evaluations during and after training."""
 
     every: Annotated[int, COUNT] = 2000
     """Environment steps between evaluations."""
     episodes: Annotated[int, Range(1, 10**6)] = 50
-    """Episodes of each."""
+    """Episodes per evaluation."""
     final_episodes: Annotated[int, Range(1, 10**6)] = 100
-    """Fresh episodes after training, for the result."""
+    """Episodes of the final evaluation, with new initial states."""
 
 
 @dataclass(frozen=True)
@@ -97,42 +102,45 @@ class TrainConfig:
     """Train an agent on the slot task."""
 
     obs: Observation = "state"
-    """Observation of the agent: puck state (8 numbers) or 20 points of rendered depth."""
+    """Observation of the agent: puck state (8 numbers) or 20 points of the rendered depth image."""
     task: str = "push-slot"
     """Registered task; push-slot: push the puck into the U-shaped slot."""
     grids: Literal[1, 2, 3] = 1
-    """Active reset grids, with one demonstration each."""
+    """Number of active reset grids; each has one demonstration."""
     method: str = "buffer+potential+annealing"
-    """A row of the paper's table: buffer+potential+annealing, buffer+potential, potential+annealing, potential, buffer
+    """Row of the paper's table: buffer+potential+annealing, buffer+potential, potential+annealing, potential, buffer
     or sparse."""
     encoder: str | None = None
     """Registered encoder; default: "state" for states, "pointnet" for clouds."""
     estimator: Path | None = None
-    """Pre-trained Ṽ_g; default: the shipped one for the observation."""
+    """File of the pre-trained Ṽ_g; default: the shipped file for the observation."""
     demonstrations: Path | None = None
-    """HDF5 file; default: the shipped one for the number of grids."""
+    """HDF5 file of demonstrations; default: the shipped file for the number of grids."""
     filter_key: str | None = None
-    """Take the demonstrations that this mask of the file lists, e.g. train; default: all."""
+    """Name of the mask in the HDF5 file that lists the demonstrations to use, e.g. train; default: all
+    demonstrations."""
     seed: Annotated[int, SEED] = 0
-    """Of weights, exploration and starts."""
+    """Seed of network weights, exploration and initial states."""
     steps: Annotated[int, COUNT] = 20_000
-    """Environment steps."""
+    """Environment steps of the training."""
     num_envs: Annotated[int, Range(1, 1024)] = 1
-    """Environments that are stepped one after another; every step of one counts. Seeds are --seed, --seed + 1, …"""
+    """Number of environments, stepped sequentially. A step of each counts as one environment step; the seeds are
+    --seed, --seed + 1, …"""
     out: Path | None = None
     """Run directory; default: runs/TASK-GRIDS-OBS-METHOD[-PRESET]-seedN."""
     resume: Path | None = None
-    """Run directory to continue from its last checkpoint; of its configuration only --steps may change."""
+    """Run directory to continue from its last checkpoint; only --steps may differ from the stored configuration."""
     preset: Literal["default", "paper"] = "default"
-    """Starting values of all settings; single ones may still be changed."""
+    """Preset that sets the defaults of all settings; single settings can still be changed."""
     device: str = "auto"
-    """cpu, cuda or auto: CUDA where there is one."""
+    """cpu, cuda or auto, which selects CUDA if it is available."""
     threads: Annotated[int, Range(1, 1024)] = 1
     """CPU threads of PyTorch."""
     parallel: Literal["auto", "on", "off"] = "auto"
-    """Collect and evaluate in processes of their own while learning, with the same result; auto: with two cores."""
+    """Collect and evaluate in worker processes during the gradient steps; the result is the same. auto: on with at
+    least two cores."""
     stop_at_success: Annotated[float | None, Range(0, 1)] = None
-    """End the training at the first evaluation with at least this success rate."""
+    """Success rate at which the training ends: it stops after the first evaluation that reaches this rate."""
     checkpoint_every: Annotated[int, COUNT] = 5_000
     """Environment steps between checkpoints."""
     learner: LearnerConfig = field(default_factory=LearnerConfig)
@@ -141,11 +149,11 @@ class TrainConfig:
 
     @property
     def environment_steps(self) -> int:
-        """Environment steps of the whole training: `steps`, or the next multiple of `num_envs`."""
+        """Environment steps of the whole training: `steps`, rounded up to a multiple of `num_envs`."""
         return -(-self.steps // self.num_envs) * self.num_envs
 
 
-# The paper's configuration (tables 1 and 2, "default configurations" of Stable-Baselines3's SAC).
+# The paper's configuration (tables 1 and 2; "default configurations" of SAC in Stable-Baselines3).
 PAPER = TrainConfig(
     preset="paper",
     steps=200_000,
@@ -171,9 +179,9 @@ PAPER = TrainConfig(
 )
 
 
-# A cloud shows no velocity: of several steps, less of a target is bootstrapped from what it does not tell.
+# A cloud contains no velocity, so its value estimate is less accurate; a 3-step return bootstraps less from it.
 CLOUDS = TrainConfig(obs="pointcloud", learner=LearnerConfig(n_steps=3))
-# By name and observation; the paper trains twice as long on clouds.
+# By preset name and observation; the paper trains twice as long on clouds.
 PRESETS: dict[str, dict[str, TrainConfig]] = {
     "default": {"state": TrainConfig(), "pointcloud": CLOUDS},
     "paper": {"state": PAPER, "pointcloud": replace(PAPER, obs="pointcloud", steps=400_000)},
@@ -181,20 +189,20 @@ PRESETS: dict[str, dict[str, TrainConfig]] = {
 
 
 def run_name(config: TrainConfig) -> str:
-    """Name of the run directory that a configuration gets by default."""
+    """Return the default name of the run directory."""
     preset = "" if config.preset == "default" else f"-{config.preset}"
     return f"{config.task}-{config.grids}-{config.obs}-{config.method}{preset}-seed{config.seed}"
 
 
-TEMPERATURE = (1e-30, 1e6)  # of an adapted one at its start; a fixed one may be 0
+TEMPERATURE = (1e-30, 1e6)  # range of the initial value if it is adapted; a fixed temperature may be 0
 ENT_COEF = re.compile(r"auto|(auto_)?(\d+\.?\d*|\.\d+)(e-?\d+)?")
 
 
 def check(config: TrainConfig) -> None:
-    """Check what a type does not say.
+    """Check the settings that the type annotations do not restrict.
 
     Raises:
-        ValueError: An unknown method, or a number out of range; names the valid ones.
+        ValueError: The method is unknown or a number is out of range; the message lists the valid values.
     """
     if config.method not in METHODS:
         raise ValueError(f"--method: unknown method {config.method!r}; known methods: {', '.join(METHODS)}")
@@ -215,10 +223,10 @@ def check(config: TrainConfig) -> None:
 
 
 def check_pairs(learner: LearnerConfig) -> None:
-    """Check pairs that must not decrease.
+    """Check that `target_bounds` increases and that `guide_decay` does not decrease.
 
     Raises:
-        ValueError: One does.
+        ValueError: A pair is in the wrong order.
     """
     low, high = learner.target_bounds or (0, 1)
     if low >= high:
@@ -229,20 +237,20 @@ def check_pairs(learner: LearnerConfig) -> None:
 
 
 def check_settings(config: Any) -> None:
-    """Check the numbers of a training or a pre-training, its temperature included.
+    """Check the ranges of the numbers and the temperature of a training or a pre-training.
 
     Raises:
-        ValueError: One is out of range; names the flag.
+        ValueError: A number is out of range; the message names the flag.
     """
     check_ranges(config)
     check_temperature(config.learner.ent_coef)
 
 
 def check_temperature(ent_coef: str) -> None:
-    """Check a temperature; Stable-Baselines3 takes whatever begins with auto, and starts at 1.
+    """Check a temperature; Stable-Baselines3 accepts any text that begins with "auto" and starts at 1.
 
     Raises:
-        ValueError: It is none, or out of range.
+        ValueError: The text is not a temperature, or the temperature is out of range.
     """
     (least, most), number = TEMPERATURE, ent_coef.removeprefix("auto_")
     fits = ENT_COEF.fullmatch(ent_coef) and (

@@ -1,4 +1,4 @@
-"""What a frame of a video is, written in the frame."""
+"""Captions in video frames."""
 
 from typing import Any
 
@@ -9,14 +9,14 @@ MARGIN = 4  # around the text [pixels]
 
 
 def captioned(frame: Any, text: str) -> np.ndarray:
-    """Return the frame with a line of text at its lower edge, bright on dark.
+    """Return the frame with a line of white text on black at its lower edge.
 
     Args:
-        frame: As from `render`, shape (height, width, 3), uint8.
-        text: ASCII, which Pillow's own font has.
+        frame: Image from `render`, shape (height, width, 3), uint8.
+        text: ASCII text, because Pillow's default font has no other characters.
 
     Raises:
-        ValueError: There is no frame.
+        ValueError: `frame` is None.
     """
     if frame is None:
         raise ValueError('the environment renders no frames; make it with render_mode="rgb_array"')

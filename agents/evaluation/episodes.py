@@ -1,4 +1,4 @@
-"""Success rate, its interval and the steps it takes: unshaped episodes of a deterministic policy."""
+"""Evaluation episodes of a deterministic policy: success rate, its confidence interval and episode lengths."""
 
 import math
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from agents.evaluation.captions import captioned
 from agents.progress import counted
 from shaping.success import IS_SUCCESS, Success, succeeded
 
-EVALUATION_SEED = 1_000_000  # starts of evaluations differ from those of trainings with small seeds
+EVALUATION_SEED = 1_000_000  # far from the seeds of trainings, so that the initial states differ
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,11 @@ class Evaluation:
 
     Attributes:
         episodes: Number of episodes.
-        successes: How many of them reached the goal set.
-        success_rate: Their share.
-        interval: Wilson's 95 % interval of the rate.
-        mean_steps: Steps of successful episodes on average; None without any.
-        steps: Length of every episode.
+        successes: Number of episodes that reached the goal set.
+        success_rate: Share of successful episodes.
+        interval: Wilson's 95 % interval of the success rate.
+        mean_steps: Mean length of the successful episodes [environment steps]; None if there are none.
+        steps: Length of every episode [environment steps].
     """
 
     episodes: int
@@ -43,12 +43,12 @@ class Evaluation:
 
 
 def wilson_interval(successes: int, episodes: int, z: float = 1.96) -> tuple[float, float]:
-    """Interval of a success rate (Wilson 1927).
+    """Return the confidence interval of a success rate (Wilson 1927).
 
     (p + z²/2n ± z√(p(1−p)/n + z²/4n²)) / (1 + z²/n)
 
     Raises:
-        ValueError: No episodes, or more successes than episodes.
+        ValueError: There are no episodes, or more successes than episodes.
     """
     if episodes < 1 or not 0 <= successes <= episodes:
         raise ValueError(f"{successes} successes of {episodes} episodes: give 0 ≤ successes ≤ episodes ≥ 1")
@@ -59,13 +59,13 @@ def wilson_interval(successes: int, episodes: int, z: float = 1.96) -> tuple[flo
 
 
 class Evaluator:
-    """Evaluate weights of a policy.
+    """Evaluator of policy weights.
 
     Args:
-        policy: A copy of its own of the policy.
+        policy: Copy of the policy; its weights are overwritten.
         env: Environment; its reward is not used.
-        episodes: Episodes of an evaluation.
-        shown: Show how far an evaluation is.
+        episodes: Episodes per evaluation.
+        shown: Whether to show the progress.
     """
 
     def __init__(self, policy: torch.nn.Module, env: gym.Env, episodes: int, shown: bool = True) -> None:
@@ -73,7 +73,7 @@ class Evaluator:
         self.policy.train(False)
 
     def __call__(self, weights: dict[str, np.ndarray]) -> Evaluation:
-        """Run the episodes with these weights; what they draw is the same every time, and drawn from nothing else."""
+        """Evaluate the weights; every call uses the same random numbers and leaves the global generators unchanged."""
         self.policy.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()}, strict=False)
         with drawing_from(seeded(EVALUATION_SEED)):
             return evaluate(self.policy, self.env, self.episodes, shown=self.shown)
@@ -88,21 +88,20 @@ def evaluate(
     success: Success = IS_SUCCESS,
     shown: bool = True,
 ) -> Evaluation:
-    """Run `episodes` episodes, the i-th reset with `seed + i`, and count those that end in the goal set.
+    """Run evaluation episodes, the i-th reset with `seed + i`, and count those that end in the goal set.
 
     Args:
-        policy: Anything with Stable-Baselines3's `predict`.
+        policy: Object with the method `predict` of Stable-Baselines3.
         env: Environment; its reward is not used.
-        episodes: At least 1.
+        episodes: Number of episodes, at least 1.
         seed: Seed of the first episode.
-        on_frame: Called with every frame of a video, n + 1 for an episode of n steps. Each names its episode and
-            step, the last one the outcome.
-        success: How the task says at the end of an episode that it is in the goal set: a key of `info`, or a
-            function of it.
-        shown: Show how far it is.
+        on_frame: Called with every video frame, n + 1 times for an episode of n steps. The caption gives episode and
+            step, that of the last frame also the outcome.
+        success: Success criterion at the end of an episode: a key of `info`, or a function of `info`.
+        shown: Whether to show the progress.
 
     Raises:
-        ValueError: `episodes` is below 1, or an episode ends and nothing says whether it succeeded.
+        ValueError: `episodes` is below 1, or `info` does not tell whether an episode succeeded.
     """
     if episodes < 1:
         raise ValueError(f"--episodes is {episodes}; it must be at least 1")

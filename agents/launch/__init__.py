@@ -1,1 +1,1 @@
-"""Trainings as processes of their own."""
+"""Trainings in separate processes."""

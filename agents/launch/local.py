@@ -1,4 +1,4 @@
-"""Trainings as processes of their own, which are continued where they are interrupted."""
+"""Trainings in separate local processes; interrupted runs are resumed."""
 
 import os
 import shlex
@@ -12,32 +12,32 @@ from agents import runs
 from agents.config import TrainConfig
 from agents.config.command import command
 
-SECONDS_BETWEEN_LOOKS = 0.2  # at the running trainings
+SECONDS_BETWEEN_LOOKS = 0.2  # polling interval of the processes [s]
 
 
 def is_finished(directory: Path, steps: int) -> bool:
-    """Whether there is the result of a run that was meant to take that many steps."""
+    """Return whether the directory holds the result of a run of at least `steps` environment steps."""
     return os.path.lexists(directory / runs.RESULT) and runs.read_config(directory).steps >= steps
 
 
 def start_or_resume(training: TrainConfig, directory: Path) -> list[str]:
-    """Return the command that trains as configured in `directory`, or continues the run that is there."""
+    """Return the command that starts a training in `directory`, or resumes the run in it."""
     if os.path.lexists(directory / runs.CONFIG):
         steps = max(training.steps, runs.read_config(directory).steps)
         return [sys.executable, "-m", "agents.train", "--resume", str(directory), "--steps", str(steps)]
-    place = ["--out", str(directory), "--parallel", training.parallel]  # which a command to repeat a result leaves out
+    place = ["--out", str(directory), "--parallel", training.parallel]  # not part of `command`
     return [sys.executable, *shlex.split(command(training))[1:], *place]
 
 
 def run_missing(trainings: Sequence[tuple[TrainConfig, Path]], parallel: int) -> None:
-    """Start or resume every run that is not finished, `parallel` at a time; one that fails does not stop the others.
+    """Start or resume every unfinished run, `parallel` at a time; the others continue if one fails.
 
     Args:
         trainings: Configurations and their run directories.
-        parallel: Processes at a time.
+        parallel: Maximum number of concurrent processes.
 
     Raises:
-        ValueError: Runs failed; names their directories, after the others are finished.
+        ValueError: Runs failed; raised after all runs have ended, and the message names their directories.
     """
     waiting = [
         (directory, start_or_resume(training, directory))
@@ -59,7 +59,7 @@ def run_missing(trainings: Sequence[tuple[TrainConfig, Path]], parallel: int) ->
                 if process.returncode != 0:
                     failed.append(str(directory))
                     print(f"failed with status {process.returncode}: {directory}", file=sys.stderr)
-    except KeyboardInterrupt:  # which the runs have got too, and write their checkpoints
+    except KeyboardInterrupt:  # the runs receive it too and write their checkpoints
         for _, process in running:
             process.wait()
         raise

@@ -1,4 +1,4 @@
-"""How the agent of each method is put together."""
+"""Construction of the agent of each method."""
 
 from agents.methods.shaped_sac import collect_beside, make_agent
 

@@ -1,4 +1,4 @@
-"""The demonstrations of a training, and the transitions that they are."""
+"""Demonstrations of a training, and their storage as transitions."""
 
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,14 @@ from agents.sac import SAC
 from agents.tasks import get_task
 from envs.demonstrations import Trajectory, load_demonstrations
 
-SEEN_AT_GOAL = 0.05  # farthest from the goal that the mean of the seen points may be at a success [m]
+SEEN_AT_GOAL = 0.05  # maximum distance between the goal and the mean of the observed points at a success [m]
 
 
 def load_trajectories(config: TrainConfig, env: gym.Env) -> list[Trajectory]:
-    """Read the demonstrations, the shipped ones for the number of grids by default, each up to its first success.
+    """Read the demonstrations, each up to its first success; by default the shipped file for the number of grids.
 
     Raises:
-        ValueError: Invalid demonstrations, or without the configured observation; no such filter key.
+        ValueError: The demonstrations are invalid or lack the configured observation, or the filter key is unknown.
     """
     base: Any = env.unwrapped
     return load_demonstrations(
@@ -35,7 +35,11 @@ def _demonstrations(config: TrainConfig) -> Path:
 
 
 def refuse_failed(trajectories: list[Trajectory], config: TrainConfig, env: gym.Env) -> None:
-    """Refuse a demonstration that is no success at its end: it would be stored, and valued, as one."""
+    """Check that every demonstration ends in success, because its last transition is stored as a success.
+
+    Raises:
+        ValueError: A demonstration does not end in success; the message names it.
+    """
     base: Any = env.unwrapped
     for trajectory in trajectories:
         state, cloud = (trajectory.observations.get(name) for name in ("state", "pointcloud"))
@@ -53,7 +57,7 @@ def refuse_failed(trajectories: list[Trajectory], config: TrainConfig, env: gym.
 
 
 def store_features(buffer: Any, model: SAC) -> None:
-    """Let a buffer store the features that the agent's frozen encoder makes of each observation."""
+    """Make a replay buffer store the output of the agent's frozen encoder for each observation."""
     extractor = model.actor.features_extractor
     buffer.store_features(extractor, extractor.features_dim)
 
@@ -61,7 +65,11 @@ def store_features(buffer: Any, model: SAC) -> None:
 def demonstrated_rows(
     config: TrainConfig, model: SAC, trajectories: list[Trajectory], shaping: dict[str, Any]
 ) -> ShapedReplayBuffer:
-    """Store demonstrations like any transitions: reward 1 and the terminal flag at their ends."""
+    """Store demonstrations in a replay buffer, with reward 1 and the terminal flag in the last transition of each.
+
+    Raises:
+        ValueError: A demonstration has no actions.
+    """
     if any(t.actions is None for t in trajectories):
         raise ValueError(
             f"method {config.method!r} puts demonstrations in the replay buffer, but some have no actions; "

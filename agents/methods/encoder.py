@@ -1,4 +1,4 @@
-"""Which encoder an agent has, how wide it is, and whether it starts from the estimator's."""
+"""Properties of an agent's encoder: name, output width and initial weights."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,12 +12,12 @@ from perception.registry import available_encoders, find_encoder
 
 @dataclass(frozen=True)
 class EncoderInfo:
-    """What is known of an encoder before there is an agent.
+    """Properties of an encoder that are known before the agent is made.
 
     Attributes:
-        name: In the registry.
-        out_features: Its width.
-        has_weights: Whether there is something to train.
+        name: Name in the registry.
+        out_features: Number of output features.
+        has_weights: Whether the encoder has trainable parameters.
     """
 
     name: str
@@ -29,7 +29,7 @@ def encoder_info(config: Any) -> EncoderInfo:
     """Describe the encoder of a training or a pre-training.
 
     Raises:
-        ValueError: It is not registered; lists those that are.
+        ValueError: The encoder is not registered; the message lists the registered ones.
     """
     view = get_task(config.task).view(config.obs)
     name = view.encoder if config.encoder is None else config.encoder
@@ -48,22 +48,22 @@ def _built(encoder: Any, in_shape: tuple[int, ...]) -> tuple[int, bool]:
 
 
 def is_pretrained(config: TrainConfig) -> bool:
-    """Whether the policy's encoder starts from the estimator's: not from scratch, and it has weights."""
+    """Return whether the policy's encoder has weights and starts from those of the estimator."""
     return config.learner.encoder_training != "scratch" and encoder_info(config).has_weights
 
 
 def stored_features(config: TrainConfig) -> int:
-    """Number of features that the replay buffer holds of each observation: those of a pre-trained, frozen encoder."""
+    """Return the number of features stored per observation: that of a pre-trained and frozen encoder, else 0."""
     frozen = config.learner.encoder_training == "frozen" and is_pretrained(config)
     return encoder_info(config).out_features if frozen else 0
 
 
 def check_encoder(config: TrainConfig) -> None:
-    """Check that the estimator has the encoder that the policy's is to start from.
+    """Check that the estimator's encoder can initialise the policy's.
 
     Raises:
-        FileNotFoundError: No such estimator.
-        ValueError: It has another encoder, or is none.
+        FileNotFoundError: The estimator file does not exist.
+        ValueError: The file is not an estimator, or the estimator has another encoder.
     """
     if not is_pretrained(config):
         return

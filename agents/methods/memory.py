@@ -1,4 +1,4 @@
-"""Memory of a training: what the replay buffer will take once it is full, and whether the machine has it."""
+"""Memory of a training: estimates for the full replay buffer, and checks against the available memory."""
 
 import contextlib
 import ctypes
@@ -16,38 +16,39 @@ from agents.config import TrainConfig
 from agents.methods.encoder import stored_features
 from agents.tasks import get_task
 
-# What the first updates of batch 512 add to a process whose environments and agent are made, as measured [bytes].
+# Measured memory that the first gradient steps (batch size 512) add to a process with environments and agent [bytes].
 LEARNING = {"state": 20e6, "pointcloud": 60e6}
-ENVIRONMENT = 55e6  # of each, as measured [bytes]
-# What a forked process comes to have for itself, as measured over minutes: the collecting and the evaluating one.
+ENVIRONMENT = 55e6  # measured, per environment [bytes]
+# Measured unshared memory of a worker process (collecting or evaluating) after some minutes [bytes].
 BESIDE = 30e6
-HINDSIGHT = 10 * 8  # of a transition in a `HindsightReplayBuffer`: two goals of 4 numbers and two counts [bytes]
+# Additional memory per transition of a `HindsightReplayBuffer`: two goals of 4 numbers and two counts [bytes].
+HINDSIGHT = 10 * 8
 
 
 def transition_bytes(observation_shape: tuple[int, ...], action_dim: int, features_dim: int = 0) -> int:
-    """Bytes of one transition in a `ShapedReplayBuffer`.
+    """Return the size of one transition in a `ShapedReplayBuffer` [bytes].
 
-    Observation, action; reward, terminal and time-limit flag; Φ(s) and Φ(s′); features of the observation where they
-    are stored; and where to find what follows each of observation and features: 4 bytes a number, and 1 each for the
-    flag of success and those of visibility. What follows the last row of an episode is not counted, a few in a hundred
-    rows.
+    A transition holds, at 4 bytes per number: observation, action, reward, terminal flag, time-limit flag, Φ(s), Φ(s′),
+    the features of the observation if they are stored, and one index each for the next observation and the next
+    features. The success flag and the visibility flags take 1 byte each. The separately stored next observations of
+    the last rows of episodes, a few per hundred rows, are not counted.
 
     Args:
-        observation_shape: Of one observation.
-        action_dim: Numbers of one action.
-        features_dim: Features stored of each observation, 0 for none.
+        observation_shape: Shape of one observation.
+        action_dim: Dimension of the action.
+        features_dim: Number of features stored per observation, 0 for none.
     """
     numbers = math.prod(observation_shape) + 1 + action_dim + 3 + 2 + (features_dim and features_dim + 1)
     return numbers * np.dtype(np.float32).itemsize + 2
 
 
 def buffer_rows(config: TrainConfig) -> int:
-    """Transitions in the replay buffer: no more than there are steps."""
+    """Return the capacity of the replay buffer in transitions: at most the number of environment steps."""
     return min(config.learner.buffer_size, config.environment_steps)
 
 
 def buffer_bytes(config: TrainConfig) -> int:
-    """Bytes of the replay buffer when it is full."""
+    """Return the size of the full replay buffer [bytes]."""
     return buffer_rows(config) * _row_bytes(config, stored_features(config))
 
 
@@ -57,31 +58,31 @@ def _row_bytes(config: Any, features_dim: int = 0) -> int:
 
 
 def network_bytes(config: TrainConfig) -> int:
-    """Bytes of what lies between the hidden layers while they learn.
+    """Return the memory of the weights between the hidden layers during training [bytes].
 
-    Of actor and two critics the weights, their gradients and Adam's two moments, of the critics' targets the weights.
+    Actor and two critics hold weights, gradients and Adam's two moments; the two target networks hold weights only.
     """
     weights = sum(a * b for a, b in pairwise(config.learner.net_arch))
     return (3 * 4 + 2) * weights * np.dtype(np.float32).itemsize
 
 
 def estimate_memory(config: TrainConfig) -> int:
-    """Bytes that the training will have resident when its replay buffer is full, all its processes together.
+    """Return the resident memory of all processes of the training once the replay buffer is full [bytes].
 
-    To be asked when environments and agent are made and nothing is learned, for a buffer's memory is taken as it fills.
-    Pages that the processes share count once.
+    Call this after environments and agent are made and before the first environment step, because the memory of the
+    replay buffer is allocated as it fills. Pages shared by the processes count once.
     """
     resident = psutil.Process().memory_info().rss + _update_bytes(config)
     return resident + beside_bytes(config) + buffer_bytes(config)
 
 
 def beside_bytes(config: TrainConfig) -> int:
-    """Bytes that the collecting and the evaluating process take beside this one."""
+    """Return the memory of the collecting and the evaluating worker process [bytes]."""
     return int(2 * BESIDE) if works_beside(config.parallel) else 0
 
 
 def available_memory() -> int:
-    """Bytes that the machine, or the container around this process, still has."""
+    """Return the available memory of the machine or of the container of this process [bytes]."""
     free = int(psutil.virtual_memory().available)
     limit, used = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
     try:
@@ -98,10 +99,10 @@ def release_memory() -> None:
 
 
 def check_memory(config: TrainConfig) -> None:
-    """Check that the machine has the memory of environments, networks, updates and replay buffer.
+    """Check that the memory suffices for environments, networks, gradient steps and replay buffer.
 
     Raises:
-        ValueError: It does not; names the setting to lower.
+        ValueError: The memory does not suffice; the message names the setting to lower.
     """
     learner = config.learner
     networks, layers = network_bytes(config), ", ".join(map(str, learner.net_arch))
@@ -113,10 +114,10 @@ def check_memory(config: TrainConfig) -> None:
 
 
 def check_pretraining_memory(config: Any) -> None:
-    """Check that the machine has the memory of a pre-training, whose `HindsightReplayBuffer` holds every step.
+    """Check that the memory suffices for a pre-training, whose `HindsightReplayBuffer` holds every transition.
 
     Raises:
-        ValueError: It does not; names the setting to lower.
+        ValueError: The memory does not suffice; the message names the setting to lower.
     """
     _check_update(config)
     _check_buffer(config.steps, _row_bytes(config) + HINDSIGHT, "--steps")
@@ -143,7 +144,7 @@ def _check(what: str, needed: int, flag: str) -> None:
 
 
 def describe_memory(config: TrainConfig) -> str:
-    """Describe the memory that a training will take, in a line; to be asked when `estimate_memory` is."""
+    """Describe the memory of a training in one line; call this at the same point as `estimate_memory`."""
     buffer, beside, total = buffer_bytes(config), beside_bytes(config), estimate_memory(config)
     others = f", {beside / 1e9:.2f} GB of it in the collecting and the evaluating process" if beside else ""
     return (

@@ -1,4 +1,4 @@
-"""Φ of a training: its estimator and its demonstrations, composed."""
+"""Potential Φ of a training, composed of an estimator and demonstrations."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -13,11 +13,12 @@ from shaping.value import ValueEstimator
 
 
 def load_estimator(config: TrainConfig) -> ValueEstimator:
-    """Read Ṽ_g, the shipped one by default.
+    """Read Ṽ_g, by default from the shipped file.
 
     Raises:
         FileNotFoundError: No such file.
-        ValueError: Not an estimator, one for another observation, or none where the task has none.
+        ValueError: The file is not an estimator or the estimator is for another observation; or no file is given and
+            the task has no shipped estimator.
     """
     path = config.estimator or get_task(config.task).view(config.obs).estimator
     if path is None:
@@ -26,10 +27,10 @@ def load_estimator(config: TrainConfig) -> ValueEstimator:
 
 
 def make_potential(config: TrainConfig, estimator: ValueEstimator, demonstrations: Sequence[np.ndarray]) -> Potential:
-    """Compose Φ of estimator and demonstrated observations.
+    """Compose Φ of the estimator and the demonstrated observations.
 
     Raises:
-        ValueError: The estimator's values are of another discount.
+        ValueError: The estimator has another discount than the learner.
     """
     if config.learner.gamma != estimator.gamma:
         raise ValueError(
@@ -40,7 +41,7 @@ def make_potential(config: TrainConfig, estimator: ValueEstimator, demonstration
 
 
 def target_bounds(learner: LearnerConfig, potential: Potential | None) -> tuple[float, float] | None:
-    """The configured range of targets; by default that of the values that can be reached."""
+    """Return the range of the critic's targets: the configured one, by default the range of reachable values."""
     if learner.target_bounds is not None or learner.entropy_in_target:
         return learner.target_bounds
     largest, terminal = (0.0, 0.0) if potential is None else (potential.largest, potential.terminal)

@@ -1,4 +1,4 @@
-"""SAC with the rows of the paper's table: shaped reward, demonstrations in the buffer, annealed discount."""
+"""SAC for the methods of the paper's table: shaped reward, demonstrations in the replay buffer, annealed discount."""
 
 from functools import partial
 from typing import Any
@@ -24,15 +24,15 @@ from envs.demonstrations import warn_if_longer
 
 
 def make_agent(config: TrainConfig, *environments: gym.Env) -> SAC:
-    """Compose learner, replay buffer, potential and guide.
+    """Make an agent with its replay buffer, potential and guide.
 
     Args:
-        config: Of the training.
-        *environments: To be learned in, at least one.
+        config: Configuration of the training.
+        *environments: Training environments, at least one.
 
     Raises:
         FileNotFoundError: A file is missing.
-        ValueError: Names, files or settings that do not fit together.
+        ValueError: Names, files or settings do not fit together.
     """
     method, learner, env = METHODS[config.method], config.learner, environments[0]
     device = resolve_device(config.device)
@@ -79,7 +79,7 @@ def make_agent(config: TrainConfig, *environments: gym.Env) -> SAC:
         seed=config.seed,
         device=device,
     )
-    model.policy.set_training_mode(False)  # features of demonstrations are stored before anything is learned
+    model.policy.set_training_mode(False)  # the features of demonstrations are computed before training starts
     buffer: Any = model.replay_buffer
     if pretrained and estimator is not None:
         policy: Any = model.policy
@@ -97,9 +97,9 @@ def make_agent(config: TrainConfig, *environments: gym.Env) -> SAC:
 
 
 def collect_beside(model: SAC, config: TrainConfig) -> CollectedSteps:
-    """Let a copy of the policy collect what `model` learns from, in a process of its own where there is a core for it.
+    """Make a copy of the policy collect the transitions for `model`, in a worker process if a second core is available.
 
-    The model's environments are the copy's from now on.
+    From then on, only the copy steps the environments of the model.
     """
     assert model.env is not None
     spaces = model.observation_space, model.action_space

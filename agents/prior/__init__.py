@@ -1,1 +1,1 @@
-"""The goal-conditioned value Ṽ_g: how it is learned, fitted and measured."""
+"""Pre-training of the goal-conditioned value Ṽ_g: learning, regression and calibration."""

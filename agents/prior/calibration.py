@@ -1,7 +1,7 @@
-"""How well Ṽ_g predicts: value against the number of steps that its goal policy then takes.
+"""Calibration of Ṽ_g: values compared with γ^n, where n is the number of steps that the goal policy takes to the goal.
 
-γ^n is what Φ reads it as. The learner's own fixed point is γ^(n − 1), for the step that enters the goal earns 1: an
-exact estimator is 1 % above γ^n.
+Φ interprets Ṽ_g as γ^n. The fixed point of the learner is γ^(n − 1), because the step that enters the goal is rewarded
+with 1, so an exact estimator is 1 % above γ^n.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from agents.progress import counted
 from shaping.success import succeeded
 from shaping.value import ValueEstimator
 
-BINS = ((1, 2), (3, 5), (6, 9), (10, 14), (15, 24), (25, 49))  # steps that remain
+BINS = ((1, 2), (3, 5), (6, 9), (10, 14), (15, 24), (25, 49))  # remaining steps
 CALIBRATION_SEED = 4_000_000
 
 
@@ -25,10 +25,10 @@ class Calibration:
     """Values along successful episodes of the goal policy.
 
     Attributes:
-        success_rate: Of the deterministic goal policy.
-        values: Ṽ_g before each step of a successful episode.
-        remaining: Steps n until the goal was reached, likewise, at least 1.
-        gamma: γ.
+        success_rate: Success rate of the deterministic goal policy.
+        values: Ṽ_g before each step of the successful episodes, shape (n,).
+        remaining: Steps until the goal was reached, at least 1, shape (n,).
+        gamma: Discount γ.
     """
 
     success_rate: float
@@ -38,11 +38,11 @@ class Calibration:
 
     @property
     def rank_correlation(self) -> float:
-        """Spearman's ρ of the value with −n."""
+        """Spearman's ρ between the value and −n."""
         return float(spearmanr(self.values, -self.remaining).statistic)
 
     def table(self) -> list[dict[str, Any]]:
-        """Mean value, its spread and mean γ^n, by steps that remain."""
+        """Return mean and standard deviation of the value and mean γ^n for each bin of remaining steps."""
         rows = []
         for low, high in BINS:
             inside = (self.remaining >= low) & (self.remaining <= high)
@@ -54,7 +54,7 @@ class Calibration:
 
     @property
     def worst_error(self) -> float:
-        """Largest |mean Ṽ_g − mean γ^n| of the bins up to 15 steps."""
+        """Largest |mean Ṽ_g − mean γ^n| over the bins up to 15 steps."""
         return max(abs(r["value"] - r["expected"]) for r in self.table() if r["steps"][1] <= 15)
 
     def to_dict(self) -> dict[str, Any]:
@@ -69,8 +69,12 @@ class Calibration:
 
 @torch.inference_mode()
 def calibrate(estimator: ValueEstimator, env: gym.Env, episodes: int, seed: int = CALIBRATION_SEED) -> Calibration:
-    """Run the goal policy for `episodes` episodes and pair each value with the steps that then remained."""
-    env = gym.wrappers.RescaleAction(env, np.float32(-1.0), np.float32(1.0))  # in which the goal policy acts
+    """Run the goal policy for `episodes` episodes, and pair each value with the number of remaining steps.
+
+    Raises:
+        ValueError: No episode was successful.
+    """
+    env = gym.wrappers.RescaleAction(env, np.float32(-1.0), np.float32(1.0))  # the action range of the goal policy
     values, remaining, won = [], [], 0
     for episode in counted(range(episodes), "calibration", "episode"):
         observation, _ = env.reset(seed=seed + episode)

@@ -1,4 +1,4 @@
-"""Configuration of a pre-training: a frozen dataclass, read by tyro, written beside the checkpoints."""
+"""Configuration of a pre-training: frozen dataclasses that tyro parses and that are stored with the checkpoints."""
 
 import os
 from dataclasses import dataclass, field, replace
@@ -15,58 +15,62 @@ CONFIG = "config.json"
 
 @dataclass(frozen=True)
 class GoalLearnerConfig:
-    """SAC with hindsight goals; the values that made Ṽ_g count steps."""
+    """Settings of SAC with hindsight goals; with the defaults, Ṽ_g predicts γ^steps."""
 
     learning_rate: Annotated[float, Range(0, 1)] = 3e-4
-    """Of Adam, for actor, critics and temperature."""
+    """Learning rate of Adam for actor, critics and temperature."""
     batch_size: Annotated[int, Range(1, 10**6)] = 256
-    """Transitions per update."""
+    """Transitions per gradient step."""
     gradient_steps: Annotated[int, Range(1, 1000)] = 1
-    """Updates per environment step."""
+    """Gradient steps per environment step."""
     learning_starts: Annotated[int, Range(0, MANY)] = 1000
-    """Environment steps before the first update."""
+    """Environment steps before the first gradient step."""
     gamma: Annotated[float, Range(0, 1, "(]")] = 0.99
     """Discount per environment step."""
     ent_coef: str = "auto_0.02"
-    """Temperature; "auto_X" adapts it from X."""
+    """Temperature; "auto_X" adapts it from the initial value X."""
     relabelled: Annotated[float, Range(0, 1)] = 0.8
-    """Share of hindsight goals."""
+    """Share of transitions in a batch that are relabelled with hindsight goals."""
     nearby: Annotated[float | None, Range(0, 1)] = None
-    """Share of these that lie around the puck, not in its future; default: 0 for states, 1 for clouds."""
+    """Share of the hindsight goals that are drawn around the puck instead of from the future of the episode; default:
+    0 for states, 1 for clouds."""
     nearby_steps: Annotated[int, Range(0, MANY)] = 20_000
-    """Environment steps over which that share rises from 0."""
+    """Environment steps over which the share nearby rises linearly from 0."""
     goal_speed: Annotated[float, Range(0, 100)] = 0.05
-    """Largest goal velocity per axis, of the task's and of hindsight goals [m/s]; clouds show none: 0."""
+    """Maximum velocity per axis of the task's goals and of hindsight goals [m/s]; 0 for clouds, which contain no
+    velocity."""
     success_speed: Annotated[float, Range(0, 100, "(]")] = 0.1
-    """Largest speed relative to the goal that counts as reached [m/s]."""
+    """Maximum speed relative to the goal at which the goal counts as reached [m/s]."""
     value_steps: Annotated[int, COUNT] = 5000
-    """Regression steps of the value head on the critics, after learning."""
+    """Gradient steps of the regression of the value head on the critics, after the training."""
 
 
 @dataclass(frozen=True)
 class PretrainConfig:
-    """Learn the prior: a goal policy in the plane and its value Ṽ_g(s; g) = γ^steps."""
+    """Pre-train the prior: a goal policy in the obstacle-free plane and its value Ṽ_g(s; g) = γ^steps."""
 
     obs: Observation = "state"
     """Observation of the prior."""
     task: str = "push-slot"
-    """Registered task whose prior is learned, in the environment that the task names for it."""
+    """Registered task; the prior is learned in the environment that the task defines for it."""
     encoder: str | None = None
     """Registered encoder; default: "state" for states, "pointnet" for clouds."""
     steps: Annotated[int, COUNT] = 50_000
-    """Environment steps."""
+    """Environment steps of the training."""
     out: Path | None = None
-    """Estimator file; default: estimators/push-plane-OBS.pt. Checkpoints lie beside it, in FILE.partial, meanwhile."""
+    """Estimator file; default: estimators/push-plane-OBS.pt. Until it is written, FILE.partial holds the
+    checkpoints."""
     resume: Path | None = None
-    """Directory FILE.partial of the checkpoints to continue from; of its configuration only --steps may change."""
+    """Directory FILE.partial of the checkpoints to resume from; only --steps may differ from the stored
+    configuration."""
     seed: Annotated[int, SEED] = 0
-    """Of weights, exploration and starts."""
+    """Seed of network weights, exploration and initial states."""
     device: str = "auto"
-    """cpu, cuda or auto: CUDA where there is one."""
+    """cpu, cuda or auto, which selects CUDA if it is available."""
     episodes: Annotated[int, Range(1, 10**6)] = 200
-    """Fresh episodes of the final report."""
+    """Episodes of the final calibration."""
     evaluate_every: Annotated[int, COUNT] = 5_000
-    """Environment steps between progress reports, with a checkpoint each."""
+    """Environment steps between evaluations; a checkpoint is written at each."""
     learner: GoalLearnerConfig = field(default_factory=GoalLearnerConfig)
 
     @property
@@ -80,29 +84,29 @@ class PretrainConfig:
         return self.beside(".partial") if self.resume is None else _with_name(self.resume)
 
     def beside(self, suffix: str) -> Path:
-        """What belongs to the estimator file, by its suffix."""
+        """Return the path of the file beside the estimator file with another suffix."""
         return self.file.with_name(self.file.name.removesuffix(".pt") + suffix)
 
     @property
     def goal_speed(self) -> float:
-        """Largest goal velocity per axis [m/s]; 0 for clouds, which show no velocity."""
+        """Maximum goal velocity per axis [m/s]; 0 for clouds, which contain no velocity."""
         return self.learner.goal_speed if self.obs == "state" else 0.0
 
     @property
     def nearby(self) -> float:
-        """Share of hindsight goals around the puck; 1 for clouds, for which the future would give velocity away."""
+        """Share of hindsight goals around the puck; 1 for clouds, because future goals would reveal the velocity."""
         default = 0.0 if self.obs == "state" else 1.0
         return default if self.learner.nearby is None else self.learner.nearby
 
 
 def stored_config(directory: Path) -> PretrainConfig:
-    """Read the configuration of a pre-training that is not finished.
+    """Read the configuration of an unfinished pre-training.
 
     Args:
-        directory: FILE.partial, the directory of its checkpoints.
+        directory: Directory FILE.partial of its checkpoints.
 
     Raises:
-        FileNotFoundError: It is no such directory.
+        FileNotFoundError: The directory holds no pre-training.
         ValueError: The configuration is damaged.
     """
     path = _with_name(directory) / CONFIG
@@ -114,5 +118,5 @@ def stored_config(directory: Path) -> PretrainConfig:
 
 
 def _with_name(directory: Path) -> Path:
-    """The directory by its name, whatever it is called from where it is."""
+    """Resolve a path without a name, such as "." or "..", to the named directory."""
     return directory if directory.name not in ("", "..") else directory.resolve()

@@ -1,4 +1,4 @@
-"""The goal policy of the prior and its critics: SAC with hindsight goals."""
+"""Learner of the prior's goal policy and its critics: SAC with hindsight goals."""
 
 import gymnasium as gym
 from stable_baselines3.common.monitor import Monitor
@@ -11,7 +11,7 @@ from agents.sac.device import resolve_device
 from agents.sac.policy import SharedEncoderPolicy, policy_settings
 from agents.tasks import get_task
 
-HIDDEN = (256, 256)  # layers of goal policy, critics and value
+HIDDEN = (256, 256)  # hidden layers of goal policy, critics and value head
 
 
 def make_play(config: PretrainConfig) -> gym.Env:
@@ -23,9 +23,10 @@ def make_play(config: PretrainConfig) -> gym.Env:
 
 
 def make_goal_learner(config: PretrainConfig, env: gym.Env) -> SAC:
-    """Compose SAC with hindsight goals.
+    """Make SAC with hindsight goals.
 
-    The critic's target has no entropy term and lies in [0, 1]: the value is γ to the number of steps.
+    The critic's target has no entropy bonus and is clipped to [0, 1], so that the value is γ to the power of the number
+    of steps.
     """
     learner = config.learner
     return SAC(

@@ -1,4 +1,4 @@
-"""Ṽ_g of the goal policy's critics."""
+"""Regression of the value head of Ṽ_g on the critics of the goal policy."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from shaping.value import ValueEstimator
 
 
 def to_estimator(model: SAC, config: PretrainConfig) -> ValueEstimator:
-    """Copy encoder and goal policy, and regress the value head on min Q(s, μ(s)) over hindsight goals."""
+    """Make an estimator: copy encoder and goal policy, and regress the value head on min Q(s, μ(s)) with hindsight."""
     learner = config.learner
     estimator = ValueEstimator(
         config.obs,
@@ -31,7 +31,7 @@ def to_estimator(model: SAC, config: PretrainConfig) -> ValueEstimator:
     with torch.no_grad():
         policy[-1].weight.copy_(torch.cat([actor.mu.weight, actor.log_std.weight]))
         policy[-1].bias.copy_(torch.cat([actor.mu.bias, actor.log_std.bias]))
-    estimator.encoder.eval()  # as it will be used
+    estimator.encoder.eval()  # the mode in which the estimator is used
     optimizer = torch.optim.Adam(estimator.value.parameters(), lr=1e-3)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, learner.value_steps)
     for _ in counted(range(learner.value_steps), "value fit", "step"):

@@ -1,4 +1,4 @@
-"""Transitions: replay buffers, and the reward that is composed when they are sampled."""
+"""Replay buffers, and rewards that are computed when transitions are sampled."""
 
 from agents.replay.buffer import Batch, StoredReplayBuffer
 from agents.replay.hindsight import HindsightReplayBuffer

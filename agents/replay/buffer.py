@@ -1,4 +1,4 @@
-"""Transitions, and a replay buffer that stores every observation once."""
+"""Replay buffer that stores every observation once, and batches of transitions."""
 
 from typing import Any, NamedTuple
 
@@ -13,10 +13,10 @@ from agents.replay.next_observations import Following
 
 
 class Batch(NamedTuple):
-    """Transitions, as Stable-Baselines3's `ReplayBufferSamples`, for any of its algorithms.
+    """Batch of transitions, compatible with Stable-Baselines3's `ReplayBufferSamples` and its algorithms.
 
-    `discounts` replace γ where a row is of several steps; `features` replace the observations where a frozen encoder's
-    output is stored.
+    If given, `discounts` replace γ for n-step returns, and `features`, the stored output of a frozen encoder, replace
+    the observations.
     """
 
     observations: Float[Tensor, "batch ..."]
@@ -30,23 +30,23 @@ class Batch(NamedTuple):
 
 
 def refuse_normalised(env: VecNormalize | None) -> None:
-    """Refuse an environment by which Stable-Baselines3 would normalise what is sampled.
+    """Reject an environment with which Stable-Baselines3 would normalise the samples.
 
     Raises:
-        ValueError: There is one.
+        ValueError: `env` is not None.
     """
     if env is not None:
         raise ValueError("VecNormalize: updates would learn from what is not normalised; scale in the encoder")
 
 
 class StoredReplayBuffer(ReplayBuffer):
-    """Replay buffer that stores an observation once, and whose filled rows can be taken out and put back.
+    """Replay buffer that stores every observation once, and whose rows can be read out and restored.
 
     Args:
         buffer_size: As for Stable-Baselines3's `ReplayBuffer`.
-        observation_space: As for `ReplayBuffer`; no dictionary.
+        observation_space: As for `ReplayBuffer`, but not a dictionary.
         *args: As for `ReplayBuffer`.
-        optimize_memory_usage: Refused: Stable-Baselines3's own way to store an observation once.
+        optimize_memory_usage: Not supported; this is Stable-Baselines3's method of storing observations once.
         handle_timeout_termination: As for `ReplayBuffer`.
         **kwargs: As for `ReplayBuffer`.
 
@@ -75,21 +75,25 @@ class StoredReplayBuffer(ReplayBuffer):
             raise ValueError(
                 f"{type(self).__name__}: observations are a dictionary; wrap the environment in FlattenObservation"
             )
-        # so set, no array of next observations is made
+        # With these values, Stable-Baselines3 allocates no array of next observations.
         kwargs |= {"optimize_memory_usage": True, "handle_timeout_termination": False}
         super().__init__(buffer_size, observation_space, *args, **kwargs)
         self.optimize_memory_usage, self.handle_timeout_termination = False, handle_timeout_termination
         self.next_observations = Following(self.observations)
 
     def filled(self) -> dict[str, np.ndarray]:
-        """The stored rows, by name; of what follows them, what is not the next row, and for which rows (`_apart`)."""
+        """Return the stored rows by name.
+
+        Next observations (and features) are returned only where they differ from the next row; NAME_apart marks these
+        rows.
+        """
         stored = {name: getattr(self, name)[: self.size()] for name in self._stored()}
         for name in self._following():
             stored[f"{name}_apart"], stored[name] = getattr(self, name).filled(self.size())
         return stored
 
     def fill(self, rows: dict[str, np.ndarray], position: int) -> None:
-        """Put back the rows that `filled` returned; `position` is where the next one goes.
+        """Restore the rows returned by `filled`; the next row is written at `position`.
 
         Raises:
             ValueError: The rows do not fit this buffer.
@@ -105,16 +109,16 @@ class StoredReplayBuffer(ReplayBuffer):
                 raise ValueError(f"stored transitions do not fit the replay buffer: {name}")
             getattr(self, name).fill(rows[f"{name}_apart"], rows[name], count)
         self.full = count == self.buffer_size
-        # a full ring in a larger buffer is not full any more
+        # The rows of a full ring may be restored to a larger buffer, which is then not full.
         self.pos = position % self.buffer_size if self.full else count
 
     def row(self, index: int) -> dict[str, np.ndarray]:
-        """Return copies of what is stored of one step of every environment, by name."""
+        """Return a copy of one row, which holds one step of every environment, by name."""
         stored = {name: getattr(self, name)[index].copy() for name in self._stored()}
         return stored | {name: getattr(self, name).after(index).copy() for name in self._following()}
 
     def put(self, row: dict[str, np.ndarray]) -> None:
-        """Store what another buffer's `row` returned."""
+        """Store a row returned by `row` of another buffer."""
         for name in (*self._stored(), *self._following()):
             getattr(self, name)[self.pos] = row[name]
         self.pos += 1
@@ -122,7 +126,7 @@ class StoredReplayBuffer(ReplayBuffer):
             self.full, self.pos = True, 0
 
     def _continues(self, before: int, obs: np.ndarray) -> np.ndarray:
-        """Where observations (envs, …) go on from what follows a row; nowhere if there is none."""
+        """Return where `obs` (envs, …) continues the episode of row `before`; nowhere if the buffer is empty."""
         after = self.next_observations.after(before).reshape(self.n_envs, -1)
         same = np.asarray(obs, after.dtype).reshape(self.n_envs, -1) == after
         return same.all(axis=1) & (self.dones[before] == 0) & bool(self.size())

@@ -1,4 +1,4 @@
-"""Hindsight: aim at what was achieved."""
+"""Replay buffer with hindsight goals."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,28 +9,31 @@ from agents.replay.buffer import Batch, StoredReplayBuffer, refuse_normalised
 from shaping.discount import linear_annealing
 from shaping.goals import GoalSet
 
-NEARBY = 0.25  # [m], about the largest distance between puck and goal in the plane task
+NEARBY = 0.25  # about the maximum distance between puck and goal in the plane task [m]
 
 
 class HindsightReplayBuffer(StoredReplayBuffer):
     """Hindsight experience replay (Andrychowicz et al. 2017) by shifting observations.
 
-    A relabelled row aims at what the same episode achieved at a later step (strategy "future"), or at a point around
-    the puck. An episode also ends where the next row does not continue it. Reward *and* terminal flag are recomputed
-    from the achieved goal of the next state, so that the value is γ to the number of steps.
+    The hindsight goal of a relabelled transition is the goal achieved at a later step of the same episode (strategy
+    "future") or a random point around the puck. An episode also ends at a row that the next row does not continue.
+    Reward *and* terminal flag are recomputed from the achieved goal of the next state, so that the value is γ to the
+    power of the number of steps.
 
-    The future tells what the observation may hide: a cloud shows no velocity, but a puck that is soon at the goal
-    was mostly under way to it, and the value learns to count on that. A point drawn without looking at the future is
-    free of this bias; clouds need it.
+    Goals from the future are biased if the observation hides part of the state: a cloud contains no velocity, but a
+    puck that reaches the goal soon was mostly moving towards it, and the value learns to rely on that. Points drawn
+    independently of the future avoid this bias, and clouds need them.
 
     Args:
         *args: As for Stable-Baselines3's `ReplayBuffer`.
         goals: Goal set of the observations.
-        goal_reward: Reward (B,) of achieved goals (B, 4) for desired goals (B, 4).
-        goal_speed: Velocities of relabelled goals are clipped to ± this [m/s], the range of the task's own goals.
-        relabelled: Share of relabelled rows (0.8: four hindsight goals for each of the task's).
-        nearby: Share of the relabelled rows that aim at a point around the puck, `NEARBY` at most from it.
-        nearby_steps: Steps over which this share rises linearly from 0: with the future a policy is found sooner.
+        goal_reward: Function from achieved goals (B, 4) and desired goals (B, 4) to rewards (B,).
+        goal_speed: Bound to which the velocities of hindsight goals are clipped per axis, that of the task's goals
+            [m/s].
+        relabelled: Share of relabelled transitions (0.8: four hindsight goals for each goal of the task).
+        nearby: Share of the hindsight goals that are points around the puck, at a distance of at most `NEARBY`.
+        nearby_steps: Environment steps over which `nearby` rises linearly from 0, because a policy is found sooner with
+            goals from the future.
         seed: Seed of the sampling.
         **kwargs: As for `ReplayBuffer`.
     """
@@ -52,7 +55,7 @@ class HindsightReplayBuffer(StoredReplayBuffer):
         self.relabelled, self.nearby, self.nearby_steps = relabelled, nearby, nearby_steps
         self.rng = np.random.default_rng(seed)
         shape = (self.buffer_size, self.n_envs)
-        self.achieved = np.zeros((*shape, 4))  # by the next state
+        self.achieved = np.zeros((*shape, 4))  # goal achieved in the next state
         self.desired = np.zeros((*shape, 4))
         self.episode_end = np.zeros(shape, np.int64)  # step count at which the row's episode ends, exclusive
         self.written = np.zeros(shape, np.int64)  # step count at which the row was written
@@ -73,7 +76,7 @@ class HindsightReplayBuffer(StoredReplayBuffer):
         self.desired[self.pos] = [info["desired_goal"] for info in infos]
         self.written[self.pos] = self.step
         self.episode_start = np.where(self._continues(self.pos - 1, obs), self.episode_start, self.step)
-        # Until an episode ends, its rows may be relabelled with what it has achieved so far.
+        # Rows of an unfinished episode may be relabelled with the goals achieved so far.
         for env, start in enumerate(self.episode_start):
             rows = self.pos - np.arange(min(self.step + 1 - start, self.buffer_size))
             self.episode_end[rows % self.buffer_size, env] = self.step + 1
@@ -81,10 +84,10 @@ class HindsightReplayBuffer(StoredReplayBuffer):
         super().add(obs, next_obs, action, reward, done, infos)
 
     def sample(self, batch_size: int, env: Any = None) -> Batch:  # type: ignore[override]
-        """Draw transitions uniformly and relabel `relabelled` of them, `nearby` of these around the puck.
+        """Draw transitions uniformly and relabel a share of them with hindsight goals.
 
         Raises:
-            ValueError: The algorithm's environment is normalised.
+            ValueError: The environment of the algorithm is normalised by `VecNormalize`.
         """
         refuse_normalised(env)
         rows = self.rng.integers(self.size(), size=batch_size)
@@ -111,20 +114,21 @@ class HindsightReplayBuffer(StoredReplayBuffer):
         )
 
     def fill(self, rows: dict[str, np.ndarray], position: int) -> None:
-        """Put back the rows that `filled` returned; `position` is where the next one goes."""
+        """Restore the rows returned by `filled`; the next row is written at `position`."""
         super().fill(rows, position)
         count = self.size()
         written, ends = self.written[:count], self.episode_end[:count]
         self.step = int(written.max()) + 1
         self.episode_start = np.where(ends == self.step, written, self.step).min(axis=0)
-        if not self.full:  # of a ring that had wrapped, rows after the last one do not lie ahead of it
+        # A full ring that is restored to a larger buffer no longer wraps: its oldest rows cannot reach row 0.
+        if not self.full:
             ends[position:] = np.minimum(ends[position:], written[-1] + 1)
 
     def _stored(self) -> list[str]:
         return [*super()._stored(), "achieved", "desired", "episode_end", "written"]
 
     def _around(self, count: int) -> np.ndarray:
-        """Draw displacements (count, 2) [m], their lengths uniform up to `NEARBY`."""
+        """Draw displacements (count, 2) [m] with lengths uniform in [0, `NEARBY`]."""
         angle, length = self.rng.uniform(0, 2 * np.pi, count), self.rng.uniform(0, NEARBY, count)
         return np.stack([length * np.cos(angle), length * np.sin(angle)], axis=1)
 

@@ -1,4 +1,4 @@
-"""What follows each row of a ring buffer, stored once."""
+"""Next observations of a ring buffer without duplicates of its rows."""
 
 from typing import Any
 
@@ -6,31 +6,31 @@ import numpy as np
 
 
 class Following:
-    """Array of what follows each row of a ring, which keeps aside only what is not the ring's next row.
+    """Array of the successors of the rows of a ring, which stores only those that differ from the ring's next row.
 
-    Within an episode the next observation is the observation of the next row. It is another one where an episode ends,
-    for whichever reason, and after the newest row, which the ring's oldest follows. A row that is written tells by
-    its bytes whether it continues the row before.
+    Within an episode, the next observation is the observation of the next row. It differs from that at the end of an
+    episode, for whichever reason, and after the newest row, whose next row in the ring is the oldest. When a row is
+    written, its bytes are compared with the successor of the row before to decide whether it continues that row.
 
-    Reading and writing look like NumPy's, so that Stable-Baselines3's `ReplayBuffer` can do both.
+    The class supports NumPy's indexing as far as Stable-Baselines3's `ReplayBuffer` uses it.
 
     Args:
-        rows: The ring (rows, environments, …). Row i + 1 is written after row i, and before what follows it.
+        rows: Ring (rows, environments, …). Row i + 1 is written after row i, and before its own successor.
     """
 
     def __init__(self, rows: np.ndarray) -> None:
         self.rows = rows
-        self.place = np.zeros(len(rows), np.int32)  # in `kept`; 0: the next row follows
+        self.place = np.zeros(len(rows), np.int32)  # index in `kept`; 0: the successor is the next row
         self.kept = np.zeros((2, *rows.shape[1:]), rows.dtype)
         self.free = [1]
 
     @property
     def nbytes(self) -> int:
-        """Bytes beside the ring's."""
+        """Memory in addition to the ring [bytes]."""
         return self.place.nbytes + self.kept.nbytes
 
     def __setitem__(self, row: int, values: np.ndarray) -> None:
-        """Put what follows the row written last, values (environments, …)."""
+        """Set the successor of the row written last, values (environments, …)."""
         place = self.place[row - 1]
         if place and self.rows[row].tobytes() == self.kept[place].tobytes():
             self.place[row - 1] = 0
@@ -42,7 +42,7 @@ class Following:
         self.kept[place] = values
 
     def __getitem__(self, index: tuple[Any, ...]) -> np.ndarray:
-        """Return what follows `rows` of `environments`, integers (B,) each, as an array (B, …)."""
+        """Return the successors (B, …) of `rows` in `environments`, integers (B,) each."""
         rows, environments, *_ = index
         values = self.rows[(rows + 1) % len(self.rows), environments]
         place = self.place[rows]
@@ -51,9 +51,9 @@ class Following:
         return values
 
     def continues(self, rows: np.ndarray, environments: np.ndarray) -> np.ndarray:
-        """Whether the ring's next row is what follows `rows` of `environments`, integers (B,) each, shape (B,).
+        """Return where the next row is the successor of `rows` in `environments`, integers (B,) each, shape (B,).
 
-        A row that ends an episode in one environment is kept aside for all of them.
+        If an episode ends in one environment, the successors are stored separately for all environments.
         """
         kept, following = (
             self.kept[self.place[rows], environments],
@@ -62,14 +62,14 @@ class Following:
         return (self.place[rows] == 0) | (kept == following).reshape(len(rows), -1).all(axis=1)
 
     def after(self, row: int) -> np.ndarray:
-        """Return what follows one row, in every environment (environments, …)."""
+        """Return the successor of one row in every environment (environments, …)."""
         place = self.place[row]
         return self.kept[place] if place else self.rows[(row + 1) % len(self.rows)]
 
     def filled(self, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Which of the first `count` rows something else than the next row follows, and what, in their order.
+        """Return which of the first `count` rows have a successor other than the next row, and these successors.
 
-        The last of them is always one: in a larger ring another row would come next.
+        The last of the rows is always included, because another row would follow it in a larger ring.
         """
         apart = self.place[:count] > 0
         apart[-1:] = True
@@ -79,10 +79,10 @@ class Following:
         return apart, values
 
     def fill(self, apart: np.ndarray, values: np.ndarray, count: int) -> None:
-        """Put back what `filled` returned for the first `count` rows.
+        """Restore the values returned by `filled` for the first `count` rows.
 
         Raises:
-            ValueError: It does not fit this ring.
+            ValueError: The values do not fit this ring.
         """
         found = np.count_nonzero(apart)
         if apart.shape != (count,) or values.shape != (found, *self.rows.shape[1:]):

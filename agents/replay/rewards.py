@@ -1,4 +1,4 @@
-"""Rewards that are formed when transitions are sampled: functions of the rows of a replay buffer."""
+"""Reward functions of a replay buffer, applied to its rows when they are sampled."""
 
 from typing import Any, Protocol
 
@@ -9,12 +9,12 @@ from shaping.reward import shaped_reward
 
 
 class Rows:
-    """Sampled rows of a `ShapedReplayBuffer`, read where a reward asks for them.
+    """Sampled rows of a `ShapedReplayBuffer`; their data are read on access.
 
     Args:
         buffer: A `ShapedReplayBuffer`.
-        rows: Their places in the ring, integers (B,).
-        envs: Their environments, integers (B,).
+        rows: Indices in the ring, integers (B,).
+        envs: Indices of the environments, integers (B,).
     """
 
     def __init__(self, buffer: Any, rows: np.ndarray, envs: np.ndarray) -> None:
@@ -22,52 +22,52 @@ class Rows:
 
     @property
     def observations(self) -> Float[np.ndarray, "batch ..."]:
-        """Observations s."""
+        """Observations s (B, …)."""
         return self.buffer.observations[self.rows, self.envs]
 
     @property
     def actions(self) -> Float[np.ndarray, "batch action"]:
-        """Actions in [−1, 1]."""
+        """Actions in [−1, 1], shape (B, action)."""
         return self.buffer.actions[self.rows, self.envs]
 
     @property
     def next_observations(self) -> Float[np.ndarray, "batch ..."]:
-        """Observations s′."""
+        """Next observations s′ (B, …)."""
         return self.buffer.next_observations[self.rows, self.envs]
 
     @property
     def task_rewards(self) -> Float[np.ndarray, " batch"]:
-        """Rewards of the task."""
+        """Rewards of the task (B,)."""
         return self.buffer.rewards[self.rows, self.envs]
 
     @property
     def potentials(self) -> Float[np.ndarray, "batch 2"]:
-        """Stored Φ(s) and Φ(s′)."""
+        """Stored Φ(s) and Φ(s′), shape (B, 2)."""
         return self.buffer.potentials[self.rows, self.envs]
 
     @property
     def demonstrated(self) -> Bool[np.ndarray, " batch"]:
-        """Whether a row is demonstrated."""
+        """Whether each row is a demonstrated transition (B,)."""
         return np.full(len(self.rows), self.buffer.demonstrated)
 
 
 class Reward(Protocol):
-    """A reward of sampled rows. One that learns has `get_state` and `set_state` too, and its state is checkpointed."""
+    """Reward of sampled rows; if it learns, it also has `get_state` and `set_state` for checkpoints."""
 
     def __call__(self, rows: Rows) -> Float[np.ndarray, " batch"]:
-        """Return the rewards, before `reward_scale`."""
+        """Return the rewards (B,) before multiplication by `reward_scale`."""
 
 
 def task_reward(rows: Rows) -> Float[np.ndarray, " batch"]:
-    """Return the task's own rewards."""
+    """Return the rewards of the task."""
     return rows.task_rewards
 
 
 class PotentialReward:
-    """r̄ = r + γΦ(s′) − Φ(s) of stored potentials (paper, eq. reshaped_reward).
+    """Shaped reward r̄ = r + γΦ(s′) − Φ(s) with stored potentials (paper, eq. reshaped_reward).
 
     Args:
-        gamma: γ of the shaping.
+        gamma: Discount γ of the shaping.
     """
 
     def __init__(self, gamma: float) -> None:

@@ -1,4 +1,4 @@
-"""The replay buffer that forms its reward when a batch is sampled; by default the shaped one."""
+"""Replay buffer that computes the reward, by default the shaped reward, when a batch is sampled."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,35 +16,35 @@ from shaping.success import IS_SUCCESS, Success, succeeded
 from shaping.visibility import LastSeen, PotentialFunction, known_potential, puck_visible
 
 Encode = Callable[[Tensor], Tensor]
-Frames = tuple[np.ndarray, np.ndarray]  # Φ, and where it is known
+Frames = tuple[np.ndarray, np.ndarray]  # Φ, and a mask of where it is known
 
-SHOWN, NEXT_SHOWN, SEEN = 1, 2, 4  # bits: s shows the puck; s′ does; a frame of the episode up to s′ did
+SHOWN, NEXT_SHOWN, SEEN = 1, 2, 4  # bits: the puck is visible in s; in s′; in any frame of the episode up to s′
 
 
 class ShapedReplayBuffer(StoredReplayBuffer):
-    """Ring buffer that stores Φ(s), Φ(s′) beside each transition and forms r̄ when sampled.
+    """Replay buffer that stores Φ(s) and Φ(s′) with each transition and computes r̄ when sampled.
 
     r̄ = scale · [r + γΦ(s′) − Φ(s)]  (paper, eq. reshaped_reward)
 
-    Φ(s′) depends on how the step ended as in `shaping.PotentialShaping`: Φ's own constant where it reached the goal
-    set, 0 where it terminated otherwise, and that last seen where s′ does not show the puck. Without
-    `handle_timeout_termination` a learner takes a time limit for an end, and so does Φ. The first step of an episode
-    may hold the `info` of its reset, as `info["reset_info"]`; without it the first frame counts as showing the puck.
-    Stored rewards stay those of the task. Demonstrated transitions lie in a part of their own, which takes a fixed
-    share of every batch (paper, "importance sampling buffer"). With a frozen encoder (`store_features`) its output is
-    stored once per transition, so that no update pays for the encoder.
+    As in `shaping.PotentialShaping`, Φ(s′) is the terminal constant of Φ if the step reached the goal set, 0 if the
+    episode terminated otherwise, and the last known value if the puck is not visible in s′. Without
+    `handle_timeout_termination`, a time limit counts as termination, for the learner and for Φ. The first step of an
+    episode may hold the `info` of its reset in `info["reset_info"]`; without it, the puck counts as visible in the
+    first frame. Stored rewards are those of the task. Demonstrated transitions are stored in a separate buffer, which
+    provides a fixed share of every batch (paper, "importance sampling buffer"). The output of a frozen encoder can be
+    stored once per transition (`store_features`), so that gradient steps do not evaluate the encoder.
 
     Args:
         *args: As for Stable-Baselines3's `ReplayBuffer`.
-        potential: Φ(observations (B, …), success (B,)) → (B,); None leaves the reward as it is.
-        reward: Reward of sampled rows; by default r̄ where there is a potential, else the task's.
-        gamma: γ of the shaping, the potential's own by default, and 0.99 if it has none; it never follows the learner's
-            annealed discount.
-        reward_scale: Factor on the composed reward.
-        n_steps: Rewards that are summed, discounted by the learner's γ̄ of the moment, to one of a batch (n-step
-            returns); as many as are left in the episode at most.
+        potential: Φ(observations (B, …), success (B,)) → (B,); None disables the shaping.
+        reward: Reward of sampled rows; by default r̄ with a potential, else the reward of the task.
+        gamma: Discount γ of the shaping; by default that of the potential, or 0.99 if it has none. It does not follow
+            the annealed discount of the learner.
+        reward_scale: Factor on the reward.
+        n_steps: Number n of the n-step return, which is discounted by the learner's current γ̄ and is shorter where the
+            episode ends earlier.
         seed: Seed of the sampling.
-        success: How the task says that a step reached the goal set: a key of `info`, or a function of it.
+        success: Success criterion of a step: a key of `info`, or a function of `info`.
         **kwargs: As for `ReplayBuffer`.
     """
 
@@ -86,13 +86,14 @@ class ShapedReplayBuffer(StoredReplayBuffer):
         done: np.ndarray,
         infos: list[dict[str, Any]],
     ) -> None:
-        """Store one transition of every environment, with its potentials and features.
+        """Store one transition of every environment with its potentials and features.
 
-        Within an episode Φ(s) is Φ(s′) of the row before, so Φ and the encoder run once per step.
+        Within an episode, Φ(s) is Φ(s′) of the row before, so Φ and the encoder are evaluated once per step.
 
         Raises:
-            NotFiniteError: A number to be stored is not finite; nothing is stored.
-            ValueError: An episode terminates, and nothing says whether it succeeded; nothing is stored.
+            NotFiniteError: A number to be stored is not finite; the transition is not stored.
+            ValueError: An episode terminates and `info` does not tell whether it succeeded; the transition is not
+                stored.
         """
         obs, next_obs = (np.reshape(seen, (self.n_envs, *self.obs_shape)) for seen in (obs, next_obs))
         row, before = self.pos, self.pos - 1  # index −1 is the ring's last row
@@ -121,10 +122,14 @@ class ShapedReplayBuffer(StoredReplayBuffer):
         super().add(obs, next_obs, action, reward, done, infos)
 
     def store_features(self, encode: Encode, features_dim: int) -> None:
-        """From now on store what a frozen encoder, observations (B, …) → features (B, F), makes of each observation.
+        """Enable the storage of features.
+
+        Args:
+            encode: Frozen encoder, observations (B, …) → features (B, F).
+            features_dim: Number of features F.
 
         Raises:
-            ValueError: Transitions without features are stored already.
+            ValueError: The buffer already holds transitions without features.
         """
         if self.size():
             raise ValueError("features can only be stored from the first transition on")
@@ -133,22 +138,26 @@ class ShapedReplayBuffer(StoredReplayBuffer):
         self.next_features = Following(self.features)
 
     def set_demonstrations(self, demonstrations: "ShapedReplayBuffer", share: float) -> None:
-        """Let `share` of every batch come from `demonstrations`."""
+        """Set the buffer of demonstrated transitions and their share of every batch.
+
+        Raises:
+            ValueError: The share is not between 0 and 1.
+        """
         if not 0.0 < share < 1.0:
             raise ValueError(f"the demonstration share is {share}; it must lie between 0 and 1")
         self.demonstrations, self.demonstration_share = demonstrations, share
         demonstrations.demonstrated = True
 
     def sample(self, batch_size: int, env: VecNormalize | None = None) -> Batch:  # type: ignore[override]
-        """Draw transitions uniformly, and the demonstrations' share of the batch from their part.
+        """Draw transitions uniformly, with the share of demonstrated transitions from their buffer.
 
         Raises:
-            ValueError: The algorithm's environment is normalised.
+            ValueError: The environment of the algorithm is normalised by `VecNormalize`.
         """
         refuse_normalised(env)
         if self.demonstrations is None:
             return self._batch(*self._draw(batch_size))
-        self.demonstrations.device = self.device  # Stable-Baselines3 moves a loaded buffer, and knows no parts
+        self.demonstrations.device = self.device  # Stable-Baselines3 moves only the outer buffer
         shown = round(self.demonstration_share * batch_size)
         parts = (
             self._batch(*self._draw(batch_size - shown)),
@@ -160,10 +169,10 @@ class ShapedReplayBuffer(StoredReplayBuffer):
     def _put_potentials(
         self, row: int, continues: np.ndarray, sight: np.ndarray, first: Frames, following: Frames
     ) -> None:
-        """Store Φ(s) and Φ(s′) of a row; `first` is Φ of s, needed where it does not go on from the row before."""
+        """Store Φ(s) and Φ(s′) of a row; `first` is Φ(s), used where the row does not continue the row before."""
         carried = self.potentials[row - 1, :, 1], self.sight[row - 1] & SEEN > 0
         potential, seen = (np.where(continues, *pair) for pair in zip(carried, first, strict=True))
-        last = LastSeen(potential.astype(np.float32), seen)  # as r̄ is formed: γΦ(s′) − γΦ(s′) is 0 to the last bit
+        last = LastSeen(potential.astype(np.float32), seen)  # same type as r̄, so that γΦ(s′) − γΦ(s′) is exactly 0
         before, last = last.follow(following[0].astype(np.float32), following[1], self.gamma)
         self.potentials[row] = np.stack([before, last.potential], axis=1)
         self.sight[row] = sight + SEEN * last.seen
@@ -205,7 +214,7 @@ class ShapedReplayBuffer(StoredReplayBuffer):
         )
 
     def _goes_on(self, rows: np.ndarray, envs: np.ndarray) -> np.ndarray:
-        """Whether the ring's next row is the next step of the same episode of that environment."""
+        """Return where the next row in the ring is the next step of the same episode."""
         newest = (self.pos - 1) % self.buffer_size
         return (rows != newest) & (self.dones[rows, envs] == 0) & self.next_observations.continues(rows, envs)
 

@@ -1,1 +1,1 @@
-"""Results as tables and curves."""
+"""Tables and plots of results."""

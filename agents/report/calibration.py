@@ -1,4 +1,4 @@
-"""Calibration of Ṽ_g as a picture."""
+"""Plot of the calibration of Ṽ_g."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from perception.picture import write_picture
 
 
 def plot_calibration(calibration: Calibration, path: Path) -> None:
-    """Draw Ṽ_g against γ^n, one point a step and the mean per n."""
+    """Plot Ṽ_g and γ^n over n: one point per environment step, and the mean for each n."""
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 

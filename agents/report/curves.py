@@ -1,4 +1,4 @@
-"""Learning curves."""
+"""Plots of learning curves."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,17 +12,17 @@ Curve = tuple[np.ndarray, np.ndarray]  # environment steps (n,), success rates (
 
 
 def quartiles(curves: list[Curve], points: int = 100) -> tuple[np.ndarray, np.ndarray]:
-    """Quartiles over seeds on a common axis; a run that stopped early keeps its last rate.
+    """Return the quartiles of the success rate over seeds; a run that ended early keeps its last success rate.
 
     Args:
-        curves: One per seed, each with at least one evaluation.
-        points: Points on the axis.
+        curves: One curve per seed, each with at least one evaluation.
+        points: Number of points on the common axis.
 
     Returns:
-        Environment steps (points,) and first quartile, median and third quartile (3, points).
+        Environment steps (points,), and first quartile, median and third quartile (3, points).
 
     Raises:
-        ValueError: A curve is empty.
+        ValueError: There is no curve, or a curve is empty.
     """
     if not curves or any(len(steps) == 0 for steps, _ in curves):
         raise ValueError("a run has no evaluation")
@@ -32,7 +32,7 @@ def quartiles(curves: list[Curve], points: int = 100) -> tuple[np.ndarray, np.nd
 
 
 def draw_curves(groups: dict[str, list[Curve]], path: Path) -> None:
-    """Draw the median (line) and quartiles (area) of the success rate over environment steps, per group."""
+    """Plot median (line) and quartiles (area) of the success rate over environment steps for each group."""
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
@@ -49,11 +49,11 @@ def draw_curves(groups: dict[str, list[Curve]], path: Path) -> None:
 
 
 def draw_seeds(groups: dict[str, list[tuple[Sequence[float], ...]]], path: Path) -> None:
-    """Draw the success rate over seconds and over environment steps, one line a seed.
+    """Plot the success rate over seconds and over environment steps, one line per seed.
 
     Args:
-        groups: By label, of each seed the environment steps, seconds and success rates of its evaluations.
-        path: Picture.
+        groups: For each label a list over seeds of environment steps, seconds and success rates of the evaluations.
+        path: Image file.
     """
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt

@@ -1,4 +1,4 @@
-"""Results as a table in Markdown."""
+"""Results table in Markdown."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ Group = tuple[str, str]  # observation, method
 
 
 def results_table(results: dict[Group, list[dict[str, Any]]]) -> str:
-    """Mean ± standard deviation, quartiles of the success rate [%] and steps, as the paper's table, in Markdown."""
+    """Format mean ± standard deviation and quartiles of the success rate [%] and the steps as the paper's table."""
     lines = [
         "| observation | method | seeds | success, mean ± std [%] | Q1 / median / Q3 | steps | training | hours |",
         "|---|---|---|---|---|---|---|---|",
@@ -36,7 +36,7 @@ def results_table(results: dict[Group, list[dict[str, Any]]]) -> str:
 
 
 def read_curve(directory: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Read the evaluations of a run.
+    """Read the learning curve of a run.
 
     Returns:
         Environment steps (n,) and success rates (n,).

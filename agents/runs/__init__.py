@@ -1,4 +1,4 @@
-"""The run directory: what a training leaves behind, how it is read again and continued."""
+"""Run directories: writing, reading and resuming trainings."""
 
 from agents.runs.directory import (
     BEST,

@@ -1,7 +1,7 @@
-"""What happens beside learning: evaluation, checkpoints, progress.
+"""Callbacks of a training: evaluation, checkpoints and progress.
 
-Evaluations and checkpoints happen between two steps of the training, where everything that a step does is done: its
-transition is stored and learned from. In `on_step` they would miss a part.
+Evaluations and checkpoints take place at the start of a rollout, when the transitions are stored and the gradient steps
+are done. In `on_step`, the current transition is not yet stored.
 """
 
 import math
@@ -27,19 +27,19 @@ from shaping.tensors import write_tensors
 
 
 class GoodEnough(Exception):
-    """The training ends early: its policy is as good as was asked for."""
+    """The policy has reached the requested success rate, which ends the training."""
 
 
 class Evaluate(BaseCallback):
-    """Evaluate the deterministic policy every `every` steps and at the end, log the result, keep the best policy.
+    """Evaluate the deterministic policy every `every` steps and at the end, log the result, and save the best policy.
 
     Args:
-        evaluator: Evaluates weights (`Evaluator`) in an environment of its own, so that training is the same with and
-            without evaluations; perhaps in a process of its own, and its results are logged when they are there.
+        evaluator: Evaluator of weights (`Evaluator`) with its own environment, so that evaluations do not change the
+            training. It may run in a worker process; results are logged when they are received.
         every: Environment steps between evaluations.
-        directory: Run directory; the best policy (highest success rate, then fewest steps) goes to `best.pt`.
-        clock: Seconds of training, logged beside each result at the moment when it is known.
-        stop_at: Success rate that ends the training with `GoodEnough`; None never does.
+        directory: Run directory; the best policy (highest success rate, then fewest steps) is written to `best.pt`.
+        clock: Function that returns the seconds of training, logged with each result when it is received.
+        stop_at: Success rate that ends the training with `GoodEnough`; None disables this.
     """
 
     def __init__(
@@ -53,12 +53,12 @@ class Evaluate(BaseCallback):
         super().__init__()
         self.evaluator, self.every, self.directory = evaluator, every, directory
         self.clock, self.stop_at = clock, stop_at
-        # step and policy under evaluation, and frames that did not show the puck
+        # step and policy under evaluation, and number of frames with hidden puck
         self.waiting: tuple[int, dict[str, torch.Tensor], int | None] | None = None
         self.best = (-1.0, 0.0)  # `score` of the best policy
         self.best_policy: dict[str, torch.Tensor] | None = None
         self.done_at = 0  # step of the last evaluation
-        self.success_rate: float | None = None  # its result
+        self.success_rate: float | None = None  # result of the last evaluation
 
     @property
     def good_enough(self) -> bool:
@@ -67,11 +67,11 @@ class Evaluate(BaseCallback):
         return rate is not None and self.stop_at is not None and rate >= self.stop_at
 
     def get_state(self) -> dict[str, Any]:
-        """Return the last result, the best with its policy, and the policy under evaluation."""
+        """Return the last result, the best result with its policy, and the policy under evaluation."""
         return {k: getattr(self, k) for k in ("best", "best_policy", "done_at", "success_rate", "waiting")}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Continue from what `get_state` returned; `best.pt` becomes what it was then."""
+        """Restore the state returned by `get_state`, and `best.pt` with it."""
         self.done_at, self.success_rate = state["done_at"], state["success_rate"]
         self.best, self.best_policy = tuple(state["best"]), state["best_policy"]
         if self.best_policy is None:
@@ -96,7 +96,7 @@ class Evaluate(BaseCallback):
         self._finish()
 
     def _start(self) -> None:
-        """Let the present policy be evaluated."""
+        """Start an evaluation of the current policy."""
         if self.num_timesteps == self.done_at:
             return
         self._finish()
@@ -108,7 +108,7 @@ class Evaluate(BaseCallback):
         self.evaluator.send({name: value.numpy() for name, value in weights.items()})
 
     def _finish(self) -> None:
-        """Wait for the evaluation that was started, and log it."""
+        """Wait for the pending evaluation, and log its result."""
         if self.waiting is None:
             return
         result = self.evaluator.receive()
@@ -119,7 +119,7 @@ class Evaluate(BaseCallback):
             values["eval/mean_steps"] = result.mean_steps
         if hidden is not None:
             values["rollout/hidden_frames"] = hidden
-        for output in self.logger.output_formats:  # not `dump`, which would end the means of the training's own values
+        for output in self.logger.output_formats:  # not `dump`, which would also write and clear the running means
             output.write(values, {}, step)  # type: ignore[union-attr]
         if score(result) > self.best:
             self.best, self.best_policy = score(result), weights
@@ -132,23 +132,23 @@ class Checkpoint(BaseCallback):
     """Write a checkpoint every `every` environment steps, at the end, and when the training is interrupted.
 
     Args:
-        directory: Where checkpoints go.
-        every: Environment steps between them.
-        beside: What they keep beside the agent, by name.
+        directory: Directory of the checkpoints.
+        every: Environment steps between checkpoints.
+        beside: Objects whose states are stored with the agent, by name.
     """
 
     def __init__(self, directory: Path, every: int, beside: Mapping[str, Stateful] | None = None) -> None:
         super().__init__()
         self.directory, self.every, self.beside = directory, every, beside or {}
         self.interrupted = False
-        self.terminals: list[int] = []  # standard streams that go to one
+        self.terminals: list[int] = []  # file descriptors of standard streams that are connected to a terminal
         self.done_at = -1
 
     @contextmanager
     def holding_signals(self) -> Iterator[None]:
-        """Let Ctrl-C, SIGTERM and a closed terminal save, then raise KeyboardInterrupt at the next chance.
+        """On Ctrl-C, SIGTERM or a closed terminal, save at the start of the next rollout and raise KeyboardInterrupt.
 
-        A SIGHUP that is ignored, as `nohup` has it, stays so.
+        A SIGHUP that is ignored, as under `nohup`, stays ignored.
         """
         numbers = [signal.SIGINT, signal.SIGTERM]
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
@@ -158,7 +158,7 @@ class Checkpoint(BaseCallback):
         try:
             yield
         except WorkerError:
-            if not self.interrupted:  # else the signal has ended that process too
+            if not self.interrupted:  # otherwise the signal has ended the worker process too
                 raise
         finally:
             for number, handler in handlers.items():
@@ -167,7 +167,7 @@ class Checkpoint(BaseCallback):
             raise KeyboardInterrupt
 
     def save(self) -> None:
-        """Write a checkpoint, unless the last one is of this step."""
+        """Write a checkpoint, unless the last one is from this step."""
         if self.num_timesteps != self.done_at:
             run = {name: part.get_state() for name, part in self.beside.items()}
             save_checkpoint(self.model, self.directory, run)  # type: ignore[arg-type]
@@ -175,7 +175,7 @@ class Checkpoint(BaseCallback):
 
     def _interrupt(self, number: int, _: Any) -> None:
         self.interrupted = True
-        if number == signal.SIGHUP:  # a write to a terminal that is gone would end the training before it is saved
+        if number == signal.SIGHUP:  # writing to a closed terminal would raise an error before the checkpoint
             for descriptor in self.terminals:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
 
@@ -197,11 +197,11 @@ class Checkpoint(BaseCallback):
 
 
 class Progress(BaseCallback):
-    """Show how far the training is, and keep its clock.
+    """Show the progress of the training, and measure its duration.
 
     Args:
-        total: Environment steps at its end.
-        success_rate: The last evaluation's, None before the first.
+        total: Environment steps at the end of the training.
+        success_rate: Function that returns the success rate of the last evaluation, None before the first.
     """
 
     def __init__(self, total: int, success_rate: Callable[[], float | None]) -> None:
@@ -212,7 +212,7 @@ class Progress(BaseCallback):
 
     @property
     def seconds(self) -> float:
-        """Seconds of training, those before the last interruption included."""
+        """Seconds of training, including those before interruptions."""
         return self.before + time.monotonic() - self.start
 
     def get_state(self) -> dict[str, Any]:
@@ -220,18 +220,18 @@ class Progress(BaseCallback):
         return {"seconds": self.seconds}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Continue from what `get_state` returned."""
+        """Restore the state returned by `get_state`."""
         self.before, self.start = state["seconds"], time.monotonic()
 
     def close(self) -> None:
-        """Show the last step."""
+        """Show the last step, and close the progress display."""
         if self.meter is not None:
             self.meter.reach(self.num_timesteps, self._note())
             self.meter.show(self._note())
             self.meter.close()
 
     def _on_training_start(self) -> None:
-        # Stable-Baselines3 logs its own clock
+        # Stable-Baselines3 computes the logged time and frame rate from these.
         self.model.start_time = time.time_ns() - int(self.seconds * 1e9)
         self.model._num_timesteps_at_start = 0
         if self.meter is None:
@@ -248,5 +248,5 @@ class Progress(BaseCallback):
 
 
 def score(result: Evaluation) -> tuple[float, float]:
-    """Order evaluations: by success rate, then by fewer steps."""
+    """Return the sort key of an evaluation: higher success rate first, then fewer steps."""
     return result.success_rate, -math.inf if result.mean_steps is None else -result.mean_steps

@@ -1,14 +1,15 @@
-"""Checkpoints of a training: everything that the next step depends on, as data, whole or not there.
+"""Checkpoints of a training: everything that the next step depends on, as data, written atomically.
 
 A checkpoint is a directory `step-N` with
 
-    agent.pt                          weights, optimisers, counters, random states, the environment's state
-    buffer.NAME.npy                   the filled rows of the replay buffer, one array each; of what follows a row,
-                                      what is not the next row, and for which rows (NAME_apart)
-    demonstrations.NAME.npy           those of its demonstrated part
+    agent.pt                          weights, optimisers, counters, random states, state of the environments
+    buffer.NAME.npy                   filled rows of the replay buffer, one file per array; next observations only
+                                      where they differ from the next row (NAME_apart marks these rows)
+    demonstrations.NAME.npy           filled rows of the buffer of demonstrated transitions
     manifest.json                     SHA-256 of each file
 
-It is written under a hidden name and renamed once it is on the disk. A damaged one is told by its checksums.
+The directory is written under a hidden name and renamed when all files are on the disk. Damage is detected by the
+checksums.
 """
 
 import hashlib
@@ -32,31 +33,32 @@ AGENT, MANIFEST = "agent.pt", "manifest.json"
 
 
 class Agent(Stateful, Protocol):
-    """What is saved: an agent, whose state covers all that it learns and acts with, and its stored transitions."""
+    """Agent that can be saved: its state covers everything except the rows of its replay buffers."""
 
     policy: Any
     num_timesteps: int
     device: Any
 
     def buffers(self) -> dict[str, Any]:
-        """The parts of the replay buffer, by name."""
+        """Return the replay buffers by name."""
 
 
 class DamagedError(ValueError):
-    """A checkpoint whose files are not those that were written."""
+    """The files of a checkpoint differ from those that were written."""
 
 
 def save_checkpoint(model: Agent, directory: Path, run: dict[str, Any] | None = None) -> Path:
-    """Write a checkpoint of `model` and its environment below `directory`, keep the last two, return its path.
+    """Write a checkpoint of `model` and its environments, keep the last two checkpoints, and return its path.
 
     Args:
-        model: Between two steps, its transition stored and learned from.
-        directory: Must be there: one that was removed is not made again, for what lay beside it is gone too.
-        run: What the run keeps beside the agent: tensors and plain data.
+        model: Agent between two steps, with its transitions stored and its gradient steps done.
+        directory: Existing directory of checkpoints. It is not created if it was removed during the training, because
+            the rest of the run directory is then missing too.
+        run: Additional state of the run: tensors and plain data.
 
     Raises:
         NotFiniteError: A weight is not finite; nothing is written.
-        OSError: The disk is full, or the directory cannot be written; earlier checkpoints stay.
+        OSError: The disk is full or the directory cannot be written; earlier checkpoints are kept.
     """
     check_weights(model.policy)
     target = directory / f"step-{model.num_timesteps:09d}"
@@ -84,10 +86,10 @@ def save_checkpoint(model: Agent, directory: Path, run: dict[str, Any] | None = 
 
 
 def list_checkpoints(directory: Path) -> list[Path]:
-    """Checkpoints below `directory`, oldest first; none where there is no such directory.
+    """Return the checkpoints in `directory`, oldest first; an empty list if the directory does not exist.
 
     Raises:
-        OSError: It is no directory, or cannot be listed.
+        OSError: `directory` is not a directory, or cannot be listed.
     """
     if not os.path.lexists(directory):
         return []
@@ -95,15 +97,15 @@ def list_checkpoints(directory: Path) -> list[Path]:
 
 
 def step_of(path: Path) -> int:
-    """Step at which a checkpoint was written."""
+    """Return the environment step of a checkpoint."""
     return int(path.name.removeprefix("step-"))
 
 
 def newest_intact(directory: Path) -> tuple[Path | None, dict[Path, str]]:
-    """Find the newest checkpoint below `directory` that is intact.
+    """Find the newest intact checkpoint in `directory`.
 
     Returns:
-        The checkpoint, None without one, and what is wrong with the newer ones.
+        The checkpoint or None, and the damage of each newer checkpoint.
     """
     damages: dict[Path, str] = {}
     for path in reversed(list_checkpoints(directory)):
@@ -117,7 +119,7 @@ def newest_intact(directory: Path) -> tuple[Path | None, dict[Path, str]]:
 
 
 def set_aside(path: Path) -> None:
-    """Rename a damaged checkpoint, so that it is neither used nor removed."""
+    """Rename a damaged checkpoint, so that it is neither loaded nor removed."""
     aside = path.with_name(f"damaged-{path.name}")
     if aside.exists():
         discard(aside)
@@ -128,11 +130,11 @@ def verify(path: Path) -> set[str]:
     """Check the files of a checkpoint against its manifest.
 
     Returns:
-        Their names.
+        The names of the files.
 
     Raises:
-        DamagedError: One of them is missing or not what was written; names it.
-        PermissionError: One of them may not be read; whether it is damaged is not known.
+        DamagedError: A file is missing or has another checksum; the message names it.
+        PermissionError: A file cannot be read, so its checksum is unknown.
     """
     try:
         checksums = json.loads(read_regular(path / MANIFEST))
@@ -147,14 +149,14 @@ def verify(path: Path) -> set[str]:
 
 
 def load_checkpoint(model: Agent, path: Path) -> dict[str, Any]:
-    """Put `model`, built with the same configuration, and its environment where `save_checkpoint` found them.
+    """Restore the state of `model`, built with the same configuration, and of its environments from a checkpoint.
 
     Returns:
-        What the run kept beside the agent.
+        The additional state of the run.
 
     Raises:
         DamagedError: The checkpoint is damaged.
-        ValueError: It belongs to another configuration, or to another version of the program.
+        ValueError: The checkpoint belongs to another configuration, or to another version of the program.
     """
     written = verify(path)
     files = {part: {name: path / f"{part}.{name}.npy" for name in b.filled()} for part, b in model.buffers().items()}
@@ -169,14 +171,14 @@ def load_checkpoint(model: Agent, path: Path) -> dict[str, Any]:
             rows = {name: np.load(file, mmap_mode="r", allow_pickle=False) for name, file in files[part].items()}
             buffer.fill(rows, state["position"] if part == "buffer" else 0)
         model.set_state(state)
-    except Exception as error:  # files that were changed on purpose can make the readers raise almost anything
+    except Exception as error:  # manipulated files can make the readers raise almost any error
         reason = " ".join(str(error).split()) or type(error).__name__
         raise ValueError(f"{path} does not belong to this configuration: {reason:.160}") from error
     return state["run"] or {}
 
 
 def _write(path: Path, *parts: Any) -> str:
-    """Write bytes to a new file, on the disk when this returns, and return their SHA-256."""
+    """Write bytes to a new file, flush it to the disk, and return their SHA-256."""
     digest = hashlib.sha256()
     with path.open("xb") as file:
         for part in parts:
@@ -195,7 +197,7 @@ def _checksum(path: Path) -> str:
 
 
 def _npy_header(rows: np.ndarray) -> bytes:
-    """What precedes the numbers in NumPy's file; `numpy.save` tells nothing useful of a full disk."""
+    """Return the header of an .npy file; `numpy.save` is not used, because its error for a full disk is unclear."""
     stream = io.BytesIO()
     np.lib.format.write_array_header_1_0(stream, np.lib.format.header_data_from_array_1_0(rows))
     return stream.getvalue()

@@ -1,4 +1,4 @@
-"""Run directories: what a training leaves behind, and how to read it again. Nothing in them is executed."""
+"""Files of a run directory, and functions to read and write them; nothing in the files is executed."""
 
 import json
 import subprocess
@@ -28,7 +28,7 @@ def read_config(directory: Path) -> TrainConfig:
     """Read the configuration stored in a run directory.
 
     Raises:
-        FileNotFoundError: Not a run directory.
+        FileNotFoundError: The directory is not a run directory.
         ValueError: The configuration is damaged.
     """
     try:
@@ -59,14 +59,14 @@ def read_result(directory: Path) -> dict[str, Any]:
 
 
 def write_result(directory: Path, result: dict[str, Any]) -> None:
-    """Write `result.json`, and tell in `result` where the run is and what it holds."""
+    """Write `result.json`, then add the run directory and the list of its files to `result`."""
     write_text(directory / RESULT, json.dumps(result, indent=2) + "\n")
     files = sorted(path.name for path in directory.iterdir() if not path.name.startswith("."))
     result |= {"directory": str(directory), "files": files}
 
 
 def revision() -> str:
-    """Describe the source: `git describe` of a checkout, else "unknown"."""
+    """Return the version of the source code: `git describe` of a checkout, else "unknown"."""
     command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
     try:
         return subprocess.run(command, capture_output=True, check=True).stdout.decode(errors="replace").strip()

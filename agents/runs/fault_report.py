@@ -1,4 +1,4 @@
-"""A number that is not finite, as one line and a file that shows where it came from."""
+"""Report of a number that is not finite: a one-line error and a file with its context."""
 
 import io
 import json
@@ -16,19 +16,19 @@ from envs.files import write_bytes
 
 @contextmanager
 def reporting(directory: Path, model: Any, env: FiniteEnv | None = None) -> Iterator[None]:
-    """Turn a number that is not finite into one line, and a file in `directory` that shows where it came from.
+    """Convert a `NotFiniteError` to a one-line ValueError, and write a file with its context to `directory`.
 
-    The file, plain `.npz`, holds the weights of the policy, the quantity itself, and, where that is an environment's,
-    its last transition. With `set_states(env, json.loads(str(file["environment"])))` and `env.step(file["action"])` the
-    step is repeated.
+    The file, a plain `.npz`, holds the weights of the policy, the quantity itself and, if it comes from an environment,
+    the last transition. `set_states(env, json.loads(str(file["environment"])))` followed by `env.step(file["action"])`
+    repeats the step.
 
     Args:
-        directory: For the file.
-        env: An environment whose last transition is in the file whatever is not finite.
-        model: The learner, an algorithm of Stable-Baselines3; it tells the step of what its own numbers spoil.
+        directory: Directory of the file.
+        model: Learner, an algorithm of Stable-Baselines3; provides the step and the weights.
+        env: Environment whose last transition is always included, if given.
 
     Raises:
-        ValueError: A number is not finite; names it, the step and the file.
+        ValueError: A number is not finite; the message names it, the step and the file.
     """
     try:
         try:
@@ -36,7 +36,7 @@ def reporting(directory: Path, model: Any, env: FiniteEnv | None = None) -> Iter
         except NotFiniteError:
             raise
         except (ValueError, RuntimeError):
-            check_weights(model.policy)  # others stumble over a broken weight first
+            check_weights(model.policy)  # other code may fail first because of such a weight
             raise
     except NotFiniteError as error:
         transition = {"role": "training"} if env is None else env.transition

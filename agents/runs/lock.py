@@ -1,4 +1,4 @@
-"""One training per run directory."""
+"""Lock that allows one training per run directory."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,11 +13,11 @@ LOCK = ".lock"
 
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """Hold a run directory, made if missing; the lock ends with the process, however that ends.
+    """Lock a run directory, which is created if missing; the lock is released when the process ends for any reason.
 
     Raises:
-        ValueError: Another process holds it. Or its lock file is not a regular one.
-        OSError: The directory or its lock file cannot be made.
+        ValueError: Another process holds the lock, or the lock file is not a regular file.
+        OSError: The directory or the lock file cannot be created.
     """
     directory.mkdir(parents=True, exist_ok=True)
     check_replaceable(directory / LOCK)

@@ -1,4 +1,4 @@
-"""What a training logs: `progress.csv`, and the same for TensorBoard."""
+"""Log of a training: `progress.csv`, and the same values for TensorBoard."""
 
 import bisect
 import csv
@@ -21,14 +21,14 @@ Row = dict[str, float]
 
 
 class RunLog(KVWriter):
-    """One row for each logged step; a resumed run continues after its checkpoint.
+    """Log with one row per logged step; a resumed run continues the log after its checkpoint.
 
     Args:
         directory: Run directory.
-        resumed_at: Step of the checkpoint, 0 at the start; later rows of an existing log are dropped.
+        resumed_at: Step of the checkpoint, 0 for a new run; later rows of an existing log are dropped.
 
     Raises:
-        ValueError: An existing log is damaged.
+        ValueError: The existing log is damaged.
     """
 
     def __init__(self, directory: Path, resumed_at: int = 0) -> None:
@@ -37,11 +37,11 @@ class RunLog(KVWriter):
             self.rows = [row for row in read_progress(self.path) if row["step"] <= resumed_at]
             self._write_rows()
         self._directory, self._purged_from = directory, resumed_at + 1
-        self._events: SummaryWriter | None = None  # made at the first write: it has a thread, and workers are forked
+        self._events: SummaryWriter | None = None  # made at the first write: its thread must not exist at a fork
 
     def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
-        """Log the numbers among `key_values`; of two under one name in one step the first stays."""
-        place = bisect.bisect_left(self.rows, step, key=itemgetter("step"))  # an evaluation comes later than its step
+        """Log the numbers in `key_values`; a name that is already logged for this step keeps its value."""
+        place = bisect.bisect_left(self.rows, step, key=itemgetter("step"))  # results of evaluations arrive late
         if place == len(self.rows) or self.rows[place]["step"] != step:
             self.rows.insert(place, {"step": step})
         row = self.rows[place]
@@ -71,11 +71,11 @@ class RunLog(KVWriter):
 
 
 def read_progress(path: Path) -> list[Row]:
-    """Read `progress.csv`; a row holds what was logged at its step.
+    """Read `progress.csv`; a row holds only the values that were logged at its step.
 
     Raises:
         FileNotFoundError: No such file.
-        ValueError: Damaged, or not a regular file.
+        ValueError: The file is damaged or not a regular file.
     """
     content = read_regular(path)
     try:
@@ -90,18 +90,18 @@ def read_progress(path: Path) -> list[Row]:
 
 
 class ClippedTargets(KVWriter):
-    """Say once in a run that many of the critic's targets lie outside their bounds.
+    """Print a warning once per run if many of the critic's targets lie outside their bounds.
 
     Args:
-        bounds: The bounds; None says nothing.
-        rows: What the run has logged before.
+        bounds: Bounds of the targets; None disables the warning.
+        rows: Rows that the run has logged before.
     """
 
     def __init__(self, bounds: tuple[float, float] | None, rows: list[Row]) -> None:
         self.bounds, self.silent = bounds, bounds is None or any(row.get(CLIPPED, 0.0) > MANY_CLIPPED for row in rows)
 
     def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
-        """Look at the mean share of the targets that were clipped."""
+        """Check the mean share of clipped targets."""
         share = key_values.get(CLIPPED, 0.0)
         if not self.silent and share > MANY_CLIPPED and self.bounds is not None:
             low, high = self.bounds
@@ -116,12 +116,12 @@ class ClippedTargets(KVWriter):
 
 
 class RunLogger(Logger):
-    """Stable-Baselines3's logger of a run directory; a checkpoint keeps the means that it has not written yet.
+    """Stable-Baselines3 logger of a run directory; its means that are not yet written are part of checkpoints.
 
     Args:
         directory: Run directory.
-        resumed_at: Step of the checkpoint, 0 at the start.
-        target_bounds: Of the critic's targets.
+        resumed_at: Step of the checkpoint, 0 for a new run.
+        target_bounds: Bounds of the critic's targets.
     """
 
     def __init__(self, directory: Path, resumed_at: int = 0, target_bounds: tuple[float, float] | None = None) -> None:
@@ -129,10 +129,10 @@ class RunLogger(Logger):
         super().__init__(str(directory), [log, ClippedTargets(target_bounds, log.rows.copy())])
 
     def get_state(self) -> dict[str, Any]:
-        """Return what is recorded but not yet written."""
+        """Return the values that are recorded but not yet written."""
         return {name: dict(getattr(self, name)) for name in UNWRITTEN}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Continue from what `get_state` returned."""
+        """Restore the state returned by `get_state`."""
         for name in UNWRITTEN:
             getattr(self, name).update(state[name])

@@ -1,4 +1,4 @@
-"""The policy of a run, read as data."""
+"""Loading of the policy of a run as plain data."""
 
 import os
 from pathlib import Path
@@ -18,21 +18,21 @@ from shaping.tensors import read_tensors
 
 
 def policy_weights(actor: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """Copy the weights that acting needs, those of an actor with its encoder, by their names in a policy."""
+    """Return copies of the weights of an actor and its encoder by their names in a policy."""
     return {f"actor.{k}": v.detach().cpu().clone() for k, v in actor.state_dict().items()}
 
 
 def load_policy(path: Path, device: str = "cpu") -> tuple[BasePolicy, TrainConfig]:
-    """Read the policy of a run; nothing in its files is executed, no simulation is built.
+    """Load the policy of a run without executing code from its files and without building a simulation.
 
     Args:
-        path: Run directory (its final policy, else its best, else its last intact checkpoint), a checkpoint, or a
+        path: Run directory (its final policy, else its best policy, else its last intact checkpoint), checkpoint, or
             `.pt` file in a run directory.
-        device: Where the weights go.
+        device: Device of the weights.
 
     Raises:
-        FileNotFoundError: No run directory, or no policy in it.
-        ValueError: Damaged weights, or weights of another configuration.
+        FileNotFoundError: The path is not a run directory, or there is no policy in it.
+        ValueError: The weights are damaged or belong to another configuration.
     """
     file = _weights_file(path)
     directory = next((d for d in file.absolute().parents if os.path.lexists(d / CONFIG)), file.parent)
@@ -40,7 +40,7 @@ def load_policy(path: Path, device: str = "cpu") -> tuple[BasePolicy, TrainConfi
     content = read_tensors(file, device)
     weights: Any = content.get("policy", content)
     weights = weights if isinstance(weights, dict) else {}
-    if isinstance(average := content.get("average"), dict):  # of a checkpoint
+    if isinstance(average := content.get("average"), dict):  # checkpoints only
         weights |= {f"actor.{name}": weight for name, weight in average.items()}
     check_layers(weights, config, file, directory)
     task = get_task(config.task)
@@ -76,9 +76,13 @@ def _weights_file(path: Path) -> Path:
 
 
 def check_layers(weights: dict[str, Any], config: TrainConfig, file: Path, directory: Path) -> None:
-    """Compare the configured layers with those of a file before they are built: a number can name a huge one."""
+    """Check the configured layers against the weights in a file, before layers of an arbitrary size are allocated.
+
+    Raises:
+        ValueError: The layers have other shapes, or are larger than the file.
+    """
     wanted = config.learner.net_arch
-    places = range(0, 2 * len(wanted) + 1, 2)  # between them activations; behind the last one nothing
+    places = range(0, 2 * len(wanted) + 1, 2)  # activations lie between; no layer follows the last
     layers = [weights.get(f"actor.latent_pi.{i}.weight") for i in places]
     shapes = [tuple(getattr(layer, "shape", ())) for layer in layers]
     chained = all(shape[1:] == (width,) for shape, width in zip(shapes[1:-1], wanted, strict=False))
@@ -87,6 +91,6 @@ def check_layers(weights: dict[str, Any], config: TrainConfig, file: Path, direc
             f"{directory / CONFIG}: learner.net_arch is {list(wanted)}, but weights do not fit in {file}; "
             "put back the configuration of this run"
         )
-    # One stored number can be named a large layer.
+    # A stored tensor of stride 0 can have a large shape and hold a single number.
     if sum(layer.nbytes for layer in layers if layer is not None) > file.stat().st_size:
         raise ValueError(f"{file}: weights do not fit {directory / CONFIG}: its layers are larger than the file")

@@ -1,4 +1,4 @@
-"""Whether a run directory can be trained in, anew or on, and where it goes on."""
+"""Start and resumption of a training in a run directory, with the checks before it."""
 
 import dataclasses
 import os
@@ -17,14 +17,14 @@ from shaping.tensors import read_tensors
 
 
 def check_resumable(directory: Path, config: TrainConfig) -> None:
-    """Check, before anything is built or written, that the run in `directory` can go on.
+    """Check that the run in `directory` can be resumed, before anything is built or written.
 
-    One that was killed before its first checkpoint can: it begins anew.
+    A run that was killed before its first checkpoint can be resumed; it starts at step 0.
 
     Raises:
-        ValueError: An earlier version made it, its checkpoints are elsewhere or gone, or their networks are not those
-            of the configuration.
-        OSError: Its checkpoints cannot be listed or read.
+        ValueError: An earlier version made the run, its checkpoints are elsewhere or missing, or their networks do not
+            match the configuration.
+        OSError: The checkpoints cannot be listed or read.
     """
     if is_of_earlier_version(directory / CONFIG):
         raise ValueError(
@@ -38,7 +38,7 @@ def check_resumable(directory: Path, config: TrainConfig) -> None:
     for path in found:
         try:
             weights = read_tensors(path / AGENT).get("policy")
-        except (ValueError, FileNotFoundError, NotADirectoryError):  # damaged: one before it may be intact
+        except (ValueError, FileNotFoundError, NotADirectoryError):  # damaged; an earlier one may be intact
             continue
         check_layers(weights if isinstance(weights, dict) else {}, config, path / AGENT, directory)
     if found:
@@ -55,7 +55,7 @@ def check_resumable(directory: Path, config: TrainConfig) -> None:
 
 
 def prepare(config: TrainConfig) -> tuple[TrainConfig, Path]:
-    """Resolve configuration and run directory, before anything is built or written."""
+    """Return the resolved configuration and the run directory, before anything is built or written."""
     if config.resume is not None:
         stored = read_config(config.resume)
         check_resumable(config.resume, stored)
@@ -67,17 +67,17 @@ def prepare(config: TrainConfig) -> tuple[TrainConfig, Path]:
 
 
 def refuse_existing(directory: Path) -> None:
-    """Check that there is no run in a directory.
+    """Check that a directory is missing or empty.
 
     Raises:
-        FileExistsError: There is something; says how to go on.
+        FileExistsError: The directory is not empty; the message tells how to proceed.
     """
     if directory.exists() and any(not path.name.startswith(".") for path in directory.iterdir()):
         raise FileExistsError(f"{directory} exists; choose another --out; {advice(directory)}")
 
 
 def advice(directory: Path) -> str:
-    """How the run in `directory` can go on, or why it cannot."""
+    """Return how the run in `directory` can be resumed, or why it cannot."""
     try:
         check_resumable(directory, read_config(directory))
     except (ValueError, OSError) as error:
@@ -86,9 +86,12 @@ def advice(directory: Path) -> str:
 
 
 def resume(model: SAC, config: TrainConfig, directory: Path) -> dict[str, Any]:
-    """Put the model where the newest intact checkpoint has it, and return what was kept beside it.
+    """Restore the model from the newest intact checkpoint, and return the additional state of the run.
 
-    A run that was killed before its first checkpoint begins anew.
+    A run that was killed before its first checkpoint starts at step 0.
+
+    Raises:
+        ValueError: No checkpoint is intact, or the checkpoint has more steps than configured.
     """
     checkpoints = directory / CHECKPOINTS
     path, damages = newest_intact(checkpoints)

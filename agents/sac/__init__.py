@@ -1,4 +1,4 @@
-"""Soft actor-critic, as a Stable-Baselines3 algorithm."""
+"""Soft actor-critic as a Stable-Baselines3 algorithm."""
 
 from agents.sac.algorithm import SAC
 

@@ -1,4 +1,4 @@
-"""Soft actor-critic with clipped targets and an annealed discount, as a Stable-Baselines3 algorithm."""
+"""Soft actor-critic with clipped targets and annealed discount as a Stable-Baselines3 algorithm."""
 
 import copy
 from collections.abc import Callable
@@ -28,26 +28,27 @@ from shaping.visibility import puck_visible
 
 
 class SAC(GradientStep):
-    """SAC (Haarnoja et al. 2018) with what the paper adds to it, and what makes its value count steps.
+    """SAC (Haarnoja et al. 2018) with clipped targets, annealed discount, guided steps and an averaged actor.
 
-    `load` is Stable-Baselines3's: it unpickles, so that a file from somebody else can run code. Run directories and
-    their checkpoints do not use it; `agents.runs.load_policy` reads a policy from them as data. A loaded agent has its
-    potential, but neither guide nor transitions, demonstrated ones included.
+    `load` is Stable-Baselines3's method: it unpickles, so an untrusted file can execute code. Run directories and
+    checkpoints do not use it; `agents.runs.load_policy` reads their policy as data. A loaded agent has its potential,
+    but no guide and no transitions, demonstrated ones included.
 
     Args:
         *args: As for Stable-Baselines3's SAC.
-        target_bounds: Range of the critic's targets; None leaves them unclipped (paper: [−2, 1], the prior [0, 1]).
-        entropy_in_target: Keep the entropy bonus in the critic's target. Without it the value is that of the reward
-            alone; the bonus stays in the actor's loss.
+        target_bounds: Range to which the critic's targets are clipped; None disables clipping (paper: [−2, 1]; prior:
+            [0, 1]).
+        entropy_in_target: Whether the critic's target contains the entropy bonus. Without it, the value is that of the
+            reward alone; the actor's loss always contains the bonus.
         annealing_steps: Environment steps over which the discount rises linearly from 0 to `gamma` (paper, sec. 4.4).
-        actor_tau: Share by which `averaged_actor` follows the actor with each update; 1 for the actor itself.
-        precision: Of the products between hidden layers; "auto" is bfloat16 where the device multiplies in it.
-            Parameters, their gradients, values and sums stay in float32.
+        actor_tau: Rate per gradient step of the moving average `averaged_actor`; 1 uses the actor itself.
+        precision: Number format of the products between hidden layers; "auto" selects bfloat16 if the device has
+            instructions for it. Parameters, their gradients, values and sums stay in float32.
         **kwargs: As for Stable-Baselines3's SAC.
 
     Raises:
-        ValueError: The device, or the gradient step of these networks, has no such precision; or a setting that
-            Stable-Baselines3 heeds and this class does not.
+        ValueError: The device or the gradient step of these networks does not support the precision, or a setting of
+            Stable-Baselines3 is not supported by this class.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class SAC(GradientStep):
         self.precision = precision
         self.guide: Guide | None = None
         self.collected: CollectedSteps | None = None
-        self._last_visible = np.ones(0, bool)  # whether `_last_obs` shows the puck, in every environment
+        self._last_visible = np.ones(0, bool)  # whether the puck is visible in `_last_obs` (envs,)
         super().__init__(*args, **kwargs)
 
     def _excluded_save_params(self) -> list[str]:
@@ -99,20 +100,20 @@ class SAC(GradientStep):
         """Set the environment, as for Stable-Baselines3's SAC.
 
         Raises:
-            ValueError: It is normalised by `VecNormalize`.
+            ValueError: The environment is normalised by `VecNormalize`.
         """
         refuse_normalised(unwrap_vec_normalize(env))  # type: ignore[arg-type]
         super().set_env(env, force_reset)
 
     def _choose_step(self) -> Callable[[Batch], dict[str, float]]:
-        """Return the gradient step: written out where that does for the networks, as they are now, what autograd does.
+        """Return the gradient step: `Update` if it supports the current networks, else `update` by autograd.
 
         Raises:
-            ValueError: Precision "bfloat16", which autograd's step does not have.
+            ValueError: The precision is "bfloat16", which `update` does not support.
         """
         networks = Networks(self)
         if networks != self._networks:
-            self.policy.zero_grad()  # a gradient that the next step does not set would be taken again
+            self.policy.zero_grad()  # gradients that the next step does not set would be applied again
             dtype = resolve_precision(self.precision, self.device)
             own = all(getattr(getattr(self, name), "__func__", None) is getattr(SAC, name) for name in STEP)
             written_out = own and is_supported(self)
@@ -142,7 +143,7 @@ class SAC(GradientStep):
         return actions, buffer_actions
 
     def collect_rollouts(self, env: VecEnv, callback: Any, train_freq: TrainFreq, *args: Any, **kwargs: Any) -> Any:
-        """Take the steps of a block, or those that are left of the training; in the environments, or as collected."""
+        """Collect a block of steps, or the remaining steps of the training; from `collected` if it is set."""
         if self.collected is None:
             return super().collect_rollouts(env, callback, train_freq, *args, **kwargs)
         left = -(-(self._total_timesteps - self.num_timesteps) // env.num_envs)
@@ -150,7 +151,7 @@ class SAC(GradientStep):
         return super().collect_rollouts(self.collected, callback, train_freq, *args, **kwargs)
 
     def dump_logs(self) -> None:
-        """Log, with shares of the time by what it was spent on."""
+        """Write the log, including the shares of the time."""
         if self.collected is not None:
             for name, share in self.collected.shares().items():
                 self.logger.record(f"time/{name}", share)
@@ -175,26 +176,26 @@ class SAC(GradientStep):
             return
         frames: Any = zip(infos, self._last_episode_starts, self._last_visible, strict=True)  # type: ignore[arg-type]
         for info, starts, visible in frames:
-            if starts:  # nothing else tells the buffer of an episode's first frame
+            if starts:  # tells the replay buffer whether the puck is visible in the first frame
                 info.setdefault("reset_info", {"puck_visible": bool(visible)})
         super()._store_transition(replay_buffer, buffer_action, new_obs, reward, dones, infos)
         self._last_episode_starts = dones
         self._last_visible = np.where(dones, puck_visible(self._reset_infos()), puck_visible(infos))
 
     def _reset_infos(self) -> list[dict[str, Any]]:
-        """What the environments said of the first frames of their episodes."""
-        return self.env.unwrapped.reset_infos  # type: ignore[union-attr]  # a `VecEnvWrapper` has none of its own
+        """Return the `info` of the last reset of each environment."""
+        return self.env.unwrapped.reset_infos  # type: ignore[union-attr]  # a `VecEnvWrapper` does not have its own
 
     @property
     def discount(self) -> float:
-        """The learner's discount γ̄ at this step."""
+        """Annealed discount γ̄ at the current step."""
         return linear_annealing(self.num_timesteps, self.annealing_steps, self.gamma)
 
     def train(self, gradient_steps: int, batch_size: int = 64) -> None:
-        """Update temperature, critic, actor and target `gradient_steps` times.
+        """Take `gradient_steps` gradient steps on temperature, critic and actor, and update the target network.
 
         Raises:
-            NotFiniteError: A loss is not finite; names it.
+            NotFiniteError: A loss is not finite; the message names it.
         """
         with nullcontext() if self.collected is None else self.collected.clock("updating"):
             self._train(gradient_steps, batch_size)
@@ -217,10 +218,10 @@ class SAC(GradientStep):
                 part.discount = self.discount  # type: ignore[union-attr]
         for index in range(gradient_steps):
             batch: Any = self.replay_buffer.sample(batch_size)  # type: ignore[union-attr]
-            batch = batch if isinstance(batch, Batch) else Batch(*batch)  # of Stable-Baselines3's own buffers
+            batch = batch if isinstance(batch, Batch) else Batch(*batch)  # from buffers of Stable-Baselines3
             for name, value in take_step(batch).items():
                 means[name] = means.get(name, 0.0) + value / gradient_steps
-            if index % self.target_update_interval == 0:  # counted from each call, as Stable-Baselines3 does
+            if index % self.target_update_interval == 0:  # counted per call, as in Stable-Baselines3
                 target.step()
             if average is not None:
                 average.step()
@@ -233,25 +234,25 @@ class SAC(GradientStep):
 
     @property
     def averaged_actor(self) -> torch.nn.Module:
-        """The actor with the exponential moving average of its weights, which swings less from update to update.
+        """Actor with the exponential moving average of its weights, which varies less between gradient steps.
 
         Polyak & Juditsky 1992, "Acceleration of stochastic approximation by averaging".
         """
         return self.actor if self.average is None or self._n_updates == 0 else self.average
 
     def buffers(self) -> dict[str, Any]:
-        """The replay buffer, and the demonstrated part if there is one, by name."""
+        """Return the replay buffer and, if it exists, the buffer of demonstrated transitions by name."""
         named = {"buffer": self.replay_buffer, "demonstrations": getattr(self.replay_buffer, "demonstrations", None)}
         return {name: part for name, part in named.items() if part is not None}
 
     def get_state(self) -> dict[str, Any]:
-        """Everything that the next step depends on, as tensors and plain data; all but the rows of the buffers."""
+        """Return everything that the next step depends on except the rows of the buffers, as tensors and plain data."""
         return take_state(self)
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Put this agent, built with the same configuration, and its environment where `get_state` found them.
+        """Restore the state returned by `get_state` of an agent with the same configuration, environments included.
 
         Raises:
-            ValueError: The potential is another one than that of the state.
+            ValueError: The potential differs from that of the state.
         """
         restore_state(self, state)

@@ -5,14 +5,14 @@ from torch import Tensor
 
 
 class MovingAverage:
-    """Move one module's weights towards another's: θ̄ ← θ̄ + τ (θ − θ̄).
+    """Exponential moving average of a module's weights: θ̄ ← θ̄ + τ (θ − θ̄).
 
-    Buffers, as those of batch normalisation, are copied, as Stable-Baselines3 does with its target networks.
+    Buffers, such as those of batch normalisation, are copied, as in Stable-Baselines3's target networks.
 
     Args:
-        average: θ̄; its parameters are listed now, as are the other's.
-        online: θ, of the same layers.
-        tau: τ in (0, 1].
+        average: Module with the weights θ̄; parameters that are replaced later are not updated.
+        online: Module with the weights θ and the same layers.
+        tau: Rate τ in (0, 1].
     """
 
     def __init__(self, average: torch.nn.Module, online: torch.nn.Module, tau: float) -> None:
@@ -23,7 +23,7 @@ class MovingAverage:
 
     @torch.no_grad()
     def step(self) -> None:
-        """Move the average once."""
+        """Update the average once."""
         torch._foreach_lerp_(self.average, self.online, self.tau)
         for average, online in self.buffers:
             average.copy_(online)

@@ -1,13 +1,13 @@
-"""What is computed on, and in which number format: what is named, if it is here."""
+"""Selection of the device and of the number format."""
 
 import torch
 
 
 def resolve_device(device: str) -> torch.device:
-    """Return the named device; "auto" is CUDA where there is one.
+    """Return the named device; "auto" selects CUDA if it is available.
 
     Raises:
-        ValueError: There is no such device; lists those that there are.
+        ValueError: The device is not available; the message lists the available ones.
     """
     available = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
     name = available[-1] if device == "auto" else device
@@ -17,7 +17,7 @@ def resolve_device(device: str) -> torch.device:
 
 
 def available_precisions(device: torch.device) -> list[str]:
-    """Formats in which the device multiplies; a CPU without instructions for bfloat16 is slower in it."""
+    """Return the number formats that the device supports; bfloat16 is slow on CPUs without instructions for it."""
     bfloat16 = (
         torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
         if device.type == "cpu"
@@ -27,10 +27,10 @@ def available_precisions(device: torch.device) -> list[str]:
 
 
 def resolve_precision(precision: str, device: torch.device, name: str = "precision") -> torch.dtype:
-    """Return the named format; "auto" is bfloat16 where the device multiplies in it, else float32.
+    """Return the named number format; "auto" selects bfloat16 if the device supports it, else float32.
 
     Raises:
-        ValueError: The device has no such format; lists those that it has, after `name`.
+        ValueError: The device does not support the format; the message starts with `name` and lists the supported ones.
     """
     available = available_precisions(device)
     chosen = available[-1] if precision == "auto" else precision

@@ -1,4 +1,4 @@
-"""SAC's gradient step by autograd: the definition, and what does it where it is not written out."""
+"""Gradient step of SAC by autograd: the reference for `Update`, and its replacement for other networks."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from agents.replay.buffer import Batch
 from agents.sac.policy import Features, SharedEncoderPolicy
 
-STEP = ("update", "_inputs", "_update_temperature", "_target")  # the methods of autograd's gradient step
+STEP = ("update", "_inputs", "_update_temperature", "_target")  # methods of the gradient step by autograd
 
 
 class GradientStep(StockSAC):
@@ -22,10 +22,10 @@ class GradientStep(StockSAC):
     discount: Any
 
     def update(self, batch: Batch) -> dict[str, float]:
-        """Take a gradient step on temperature, critic and actor by autograd; `Update` does it faster where it can.
+        """Take a gradient step on temperature, critic and actor by autograd; `Update` is faster where it is supported.
 
         Returns:
-            For the log: losses, temperature, mean value and target.
+            Losses, temperature, entropy, mean value, mean target and share of clipped targets, for the log.
         """
         if self.use_sde:
             self.actor.reset_noise()
@@ -56,16 +56,16 @@ class GradientStep(StockSAC):
         }
 
     def clip_target(self, target: Tensor) -> tuple[Tensor, Tensor]:
-        """Return targets within `target_bounds`, and the share of them that lay outside."""
+        """Return the targets clipped to `target_bounds`, and the share of targets outside."""
         if self.target_bounds is None:
             return target, target.new_zeros(())
         clipped = target.clamp(*self.target_bounds)
         return clipped, (clipped != target).float().mean()
 
     def _inputs(self, batch: Batch) -> tuple[Any, Any, Any]:
-        """Return what the critic's loss sees of s, what the actor's loss sees of it, and what both see of s′.
+        """Return the inputs of the networks: s for the critic's loss, s for the actor's loss, and s′.
 
-        A shared encoder runs once, and learns from the critic's loss alone.
+        A shared encoder is evaluated once and trained by the critic's loss only.
         """
         if not isinstance(self.policy, SharedEncoderPolicy):
             return batch.observations, batch.observations, batch.next_observations
@@ -89,7 +89,7 @@ class GradientStep(StockSAC):
 
     @torch.no_grad()
     def _target(self, batch: Batch, following: Any, ent_coef: Tensor) -> Float[Tensor, "batch 1"]:
-        """R + γ̄ (1 − terminal) [min Q′(s′, a′) − α log π(a′|s′)], before `clip_target`."""
+        """Return R + γ̄ (1 − terminal) [min Q′(s′, a′) − α log π(a′|s′)], before `clip_target`."""
         actions, log_prob = self.actor.action_log_prob(following)
         value = torch.cat(self.critic_target(following, actions), dim=1).amin(dim=1, keepdim=True)
         if self.entropy_in_target:

@@ -1,4 +1,4 @@
-"""Guided steps: the prior's goal policy acts, towards the demonstrated state that Φ chose."""
+"""Guided steps: the goal policy of the prior acts towards the demonstrated state that Φ selects."""
 
 from typing import Any
 
@@ -10,19 +10,22 @@ from shaping.value import ValueEstimator
 
 
 class Guide:
-    """Take over a share of the training steps, drawn at each, with the goal policy learned beside Ṽ_g.
+    """Guide that replaces the agent's action by that of the prior's goal policy in a random share of training steps.
 
     The paper names goal-conditioned controllers for exploration as future work (sec. 6, after Nasiriany et al. 2019).
-    Guided transitions enter the buffer like any other; the agent's own policy acts where no demonstration is in range
-    and where the frame does not show the puck.
+    Guided transitions are stored in the replay buffer like all others. The agent's own policy acts if no demonstration
+    is in range or the puck is not visible.
 
     Args:
-        potential: Φ, which chooses the demonstrated state to aim at.
-        estimator: Has the goal policy (`act`).
-        share: Share of guided steps, in [0, 1].
-        noise: Standard deviation of Gaussian noise on guided actions.
-        seed: Seed of the guide's own generator.
-        decay: Environment steps between which the share falls linearly to 0; None keeps it.
+        potential: Potential Φ, which selects the demonstrated state to aim at.
+        estimator: Estimator with the goal policy (`act`).
+        share: Probability of a guided step, in [0, 1].
+        noise: Standard deviation of the Gaussian noise on guided actions.
+        seed: Seed of the guide's random generator.
+        decay: Environment steps between which the share falls linearly to 0; None keeps it constant.
+
+    Raises:
+        ValueError: `share` is not in [0, 1].
     """
 
     def __init__(
@@ -41,32 +44,32 @@ class Guide:
         self.rng = np.random.default_rng(seed)
 
     def share_at(self, step: int) -> float:
-        """Share of guided steps after `step` environment steps."""
+        """Return the share of guided steps after `step` environment steps."""
         if self.decay is None or step <= self.decay[0]:
             return self.share
         first, last = self.decay
         return self.share * max(0.0, (last - step) / (last - first)) if step < last else 0.0
 
     def get_state(self) -> dict[str, Any]:
-        """Random state, as plain data for a checkpoint."""
+        """Return the random state as plain data for a checkpoint."""
         return {"rng": self.rng.bit_generator.state}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Continue from what `get_state` returned."""
+        """Restore the state returned by `get_state`."""
         self.rng.bit_generator.state = state["rng"]
 
     @torch.inference_mode()
     def __call__(self, observations: np.ndarray, visible: np.ndarray, step: int = 0) -> tuple[np.ndarray, np.ndarray]:
-        """Propose actions.
+        """Return guided actions.
 
         Args:
-            observations: Of every environment, shape (envs, ...).
-            visible: Whether each shows the puck, shape (envs,).
-            step: Environment steps taken so far.
+            observations: Observations of all environments, shape (envs, ...).
+            visible: Whether the puck is visible, shape (envs,).
+            step: Environment steps so far.
 
         Returns:
-            Actions (envs, 2) in [−1, 1], the scaled action space that Stable-Baselines3 stores, and where they apply
-            (envs,).
+            Actions (envs, 2) in [−1, 1], the scaled action space of Stable-Baselines3's replay buffer, and a mask of
+            the environments in which they replace the agent's actions (envs,).
         """
         guided = (self.rng.random(len(observations)) < self.share_at(step)) & visible
         if not guided.any():

@@ -1,4 +1,4 @@
-"""A registered encoder as Stable-Baselines3's features extractor, shared by actor and critic."""
+"""SAC policy with a registered encoder as features extractor, shared by actor and critic."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -15,14 +15,14 @@ from perception.registry import make_encoder
 
 
 class EncoderExtractor(BaseFeaturesExtractor):
-    """Encode observations with the encoder registered under `encoder`.
+    """Features extractor of Stable-Baselines3 that applies a registered encoder.
 
     Args:
         observation_space: Space of the observations.
         encoder: Name in the registry (`perception.available_encoders()`).
 
     Raises:
-        ValueError: Unknown encoder, or observations that are not one array of numbers.
+        ValueError: The encoder is unknown, or the observation space is not a Box.
     """
 
     def __init__(self, observation_space: gym.Space, encoder: str = "pointnet") -> None:
@@ -38,7 +38,7 @@ class EncoderExtractor(BaseFeaturesExtractor):
 
 
 def policy_settings(encoder: str, net_arch: Sequence[int], frozen: bool = False) -> dict[str, Any]:
-    """Arguments of a `SharedEncoderPolicy` with a registered encoder and these hidden layers."""
+    """Return the arguments of a `SharedEncoderPolicy` with a registered encoder and these hidden layers."""
     return {
         "features_extractor_class": EncoderExtractor,
         "features_extractor_kwargs": {"encoder": encoder},
@@ -49,34 +49,34 @@ def policy_settings(encoder: str, net_arch: Sequence[int], frozen: bool = False)
 
 
 class Features(NamedTuple):
-    """An encoder's output, which `SharedActor` and `SharedCritic` take in the place of observations."""
+    """Output of an encoder, which `SharedActor` and `SharedCritic` accept instead of observations."""
 
     tensor: Float[Tensor, "batch features"]
 
 
 class _TakesFeatures(BaseModel):
     def extract_features(self, obs: Any, features_extractor: BaseFeaturesExtractor) -> Float[Tensor, "batch features"]:
-        """Return the features of observations, or those that are given."""
+        """Return the features of observations; `Features` are returned as they are."""
         return obs.tensor if isinstance(obs, Features) else super().extract_features(obs, features_extractor)
 
 
 class SharedActor(_TakesFeatures, Actor):
-    """Actor whose encoder may have run already."""
+    """Actor that also accepts `Features`."""
 
 
 class SharedCritic(_TakesFeatures, ContinuousCritic):
-    """Critic whose encoder may have run already."""
+    """Critic that also accepts `Features`."""
 
 
 class SharedEncoderPolicy(SACPolicy):
-    """SAC's policy with one encoder for actor and critic, trained by the critic's loss.
+    """SAC policy with one encoder for actor and critic, trained by the critic's loss.
 
-    Stable-Baselines3's own sharing trains the encoder by the actor's loss; value learning is the stronger signal
-    (Yarats et al. 2021, "Improving sample efficiency in model-free RL from images").
+    In Stable-Baselines3, the actor's loss trains a shared encoder; the critic's loss is the stronger signal (Yarats et
+    al. 2021, "Improving sample efficiency in model-free RL from images").
 
     Args:
         *args: As for `SACPolicy`.
-        frozen: Keep the encoder's weights as they are.
+        frozen: Whether the weights of the encoder are fixed.
         **kwargs: As for `SACPolicy`.
     """
 
@@ -101,14 +101,14 @@ class SharedEncoderPolicy(SACPolicy):
         return SharedActor(**self._update_features_extractor(self.actor_kwargs, features_extractor)).to(self.device)
 
     def make_critic(self, features_extractor: BaseFeaturesExtractor | None = None) -> SharedCritic:
-        """Make the critic or its target."""
+        """Make the critic or the target network."""
         return SharedCritic(**self._update_features_extractor(self.critic_kwargs, features_extractor)).to(self.device)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
         return super()._get_constructor_parameters() | {"frozen": self.frozen}
 
     def load_encoder(self, encoder: torch.nn.Module) -> None:
-        """Copy the weights of a pre-trained encoder of the same kind into actor, critic and target.
+        """Copy the weights of a pre-trained encoder of the same type to actor, critic and target network.
 
         Raises:
             ValueError: The encoder's weights have other names or shapes.

@@ -1,4 +1,4 @@
-"""Everything that the next step of an agent depends on, as plain data."""
+"""State of an agent for checkpoints: everything that the next step depends on, as plain data."""
 
 import random
 from collections import deque
@@ -13,7 +13,7 @@ COUNTERS = ("num_timesteps", "_n_updates", "_episode_num")
 
 
 def take_state(model: Any) -> dict[str, Any]:
-    """Return tensors and plain data from which `restore_state` continues, all but the rows of the buffers."""
+    """Return the state of an agent as tensors and plain data, without the rows of the replay buffers."""
     buffer: Any = model.replay_buffer
     collected = model.collected
     return _plain(
@@ -39,10 +39,10 @@ def take_state(model: Any) -> dict[str, Any]:
 
 
 def restore_state(model: Any, state: dict[str, Any]) -> None:
-    """Put `model`, built with the same configuration, and its environment where `take_state` found them.
+    """Restore the state returned by `take_state` to an agent with the same configuration and to its environments.
 
     Raises:
-        ValueError: The potential is another one than that of the state.
+        ValueError: The potential differs from that of the state.
     """
     if state["potential"] != _fingerprint(model):
         raise ValueError(
@@ -72,7 +72,7 @@ def restore_state(model: Any, state: dict[str, Any]) -> None:
 
 
 def _rollout(model: Any) -> dict[str, Any]:
-    """Where an agent is that acts in its environments itself."""
+    """Return the states of environments and guide, for an agent that steps its environments itself."""
     return {
         **get_vec_state(model.env),
         "guide": None if model.guide is None else model.guide.get_state(),
@@ -91,13 +91,13 @@ def _optimizers(model: Any) -> dict[str, torch.optim.Optimizer]:
 
 
 def _fingerprint(model: Any) -> str | None:
-    """Of Φ, whose values are stored in the buffer."""
+    """Return the fingerprint of Φ, whose values are stored in the replay buffer."""
     potential = getattr(model.replay_buffer, "potential", None)
     return None if potential is None else potential.fingerprint()
 
 
 def _random_states(model: Any) -> dict[str, Any]:
-    """The generators in use, and the global ones, of which an encoder or a wrapper of the user may draw."""
+    """Return the states of the agent's generators and of the global ones, which encoders and wrappers may draw from."""
     return {
         "torch": torch.get_rng_state(),
         "cuda": torch.cuda.get_rng_state_all() if model.device.type == "cuda" else [],
@@ -120,21 +120,21 @@ def _restore_random_states(model: Any, states: dict[str, Any]) -> None:
 
 
 def _tensors(value: Any) -> Any:
-    """Arrays as tensors."""
+    """Convert arrays to tensors."""
     if isinstance(value, dict):
         return {key: _tensors(item) for key, item in value.items()}
     return torch.from_numpy(value.copy()) if isinstance(value, np.ndarray) else value
 
 
 def _arrays(value: Any) -> Any:
-    """Tensors as arrays, but for random states, which stay what they are."""
+    """Convert tensors to arrays, except for random states."""
     if isinstance(value, dict):
         return {key: item if key == "random" else _arrays(item) for key, item in value.items()}
     return value.cpu().numpy() if isinstance(value, torch.Tensor) else value
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's numbers and arrays as Python's: files that are only data hold none of NumPy's."""
+    """Convert NumPy numbers and arrays to Python numbers and lists, because checkpoints are loaded as plain data."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,1 +1,1 @@
-"""SAC's gradient step without autograd."""
+"""Gradient step of SAC without autograd."""

@@ -1,4 +1,4 @@
-"""Forward and backward passes of the policy's encoder: PointNet's written out, others by autograd."""
+"""Forward and backward passes of the policy's encoder: explicit for PointNet, by autograd for other encoders."""
 
 from collections.abc import Iterable
 from typing import Any, Protocol, cast
@@ -16,29 +16,29 @@ from perception.encoders.pointnet import PointNet
 
 
 class EncoderPass(Protocol):
-    """What `Update` needs of an encoder; `layers` are those whose weights are to be rounded."""
+    """Encoder as required by `Update`; `layers` are the layers whose weights have rounded copies."""
 
     trained: bool
     layers: list[Layer]
 
     def forward(self, observations: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch features"]:
-        """Return the features, without a graph."""
+        """Return the features without an autograd graph."""
 
     def backward(self, grad: Float[Tensor, "batch features"]) -> None:
-        """Set the gradients of the parameters from that of the features."""
+        """Set the gradients of the parameters from the gradient of the features."""
 
 
 def make_encoder_pass(
     extractor: nn.Module, shape: Iterable[int], *, trained: bool, dtype: torch.dtype, scratch: Scratch
 ) -> EncoderPass:
-    """Return the passes of a features extractor.
+    """Return the forward and backward passes of a features extractor.
 
     Args:
-        extractor: Of Stable-Baselines3.
-        shape: Of a batch of observations.
-        trained: Whether to pass gradients to the parameters that require them.
-        dtype: Of features and hidden activations, where the passes are written out.
-        scratch: Memory to share; encoders made with it overwrite each other's activations.
+        extractor: Features extractor of Stable-Baselines3.
+        shape: Shape of a batch of observations.
+        trained: Whether to compute gradients of the parameters that require them.
+        dtype: Number format of features and hidden activations of the explicit passes.
+        scratch: Shared memory; encoders made with it overwrite each other's activations.
     """
     frozen = [not (trained and p.requires_grad) for p in extractor.parameters()]
     encoder = extractor.encoder if type(extractor) is EncoderExtractor else extractor
@@ -49,7 +49,7 @@ def make_encoder_pass(
 
 
 def _is_as_made(encoder: PointNet) -> bool:
-    """Whether no layer was replaced by one of another kind."""
+    """Return whether all layers still have their original types."""
     shared, project = cast(Any, encoder.shared).lins, cast(Any, encoder.project)
     kinds = [Linear] * len(shared) + [nn.ReLU, nn.Linear, nn.LayerNorm]
     layers = [*shared, *project]
@@ -57,11 +57,11 @@ def _is_as_made(encoder: PointNet) -> bool:
 
 
 class AutogradPass:
-    """Any encoder.
+    """Passes of any encoder by autograd.
 
     Args:
-        module: observations (batch, …) → features (batch, features).
-        trained: Whether to keep what the backward pass needs.
+        module: Encoder, observations (batch, …) → features (batch, features).
+        trained: Whether to keep the autograd graph for the backward pass.
     """
 
     def __init__(self, module: nn.Module, *, trained: bool) -> None:
@@ -70,27 +70,27 @@ class AutogradPass:
         self.output = torch.empty(0)
 
     def forward(self, observations: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch features"]:
-        """Return the features, without a graph."""
+        """Return the features without an autograd graph."""
         with torch.set_grad_enabled(self.trained):
             self.output = self.module(observations)
         return self.output.detach()
 
     def backward(self, grad: Float[Tensor, "batch features"]) -> None:
-        """Set the gradients of the parameters from that of the features."""
+        """Set the gradients of the parameters from the gradient of the features."""
         self.module.zero_grad()
         self.output.backward(grad.to(self.output.dtype))
 
 
 class PointNetPass:
-    """PointNet: the gradient of a feature belongs to one point, the first that has the maximum.
+    """Explicit passes of PointNet; the gradient of a maximum goes to the first point that attains it.
 
     Args:
-        encoder: Holds the parameters.
-        rows: Clouds in a batch.
-        points: Points in a cloud.
-        trained: Whether to keep what the backward pass needs.
-        dtype: Of features and hidden activations; the first layer multiplies in float32.
-        scratch: Memory to share.
+        encoder: PointNet with the parameters.
+        rows: Clouds per batch.
+        points: Points per cloud.
+        trained: Whether to keep the indices of the maxima for the backward pass.
+        dtype: Number format of features and hidden activations; the first layer multiplies in float32.
+        scratch: Shared memory.
     """
 
     def __init__(
@@ -116,14 +116,14 @@ class PointNetPass:
         self.project = Layer(project, rows, "encoder", 0, source=dtype, dtype=dtype, scratch=scratch, rectify=False)
         self.layers = [*self.shared, self.project]
         self.kernel = [points, 1]
-        # Channels last in memory, without which pooling takes five times as long.
+        # Channels are last in memory, because pooling takes five times as long otherwise.
         self.by_cloud, self.grad_by_cloud = (
             x.view(rows, points, 1, -1).permute(0, 3, 1, 2) for x in (self.shared[-1].out, self.shared[-1].grad)
         )
         self.pooled_grad = scratch("pooled", rows, self.by_cloud.shape[1], dtype)
 
     def forward(self, observations: Float[Tensor, "batch points channels"]) -> Float[Tensor, "batch features"]:
-        """Return the features, without a graph."""
+        """Return the features without an autograd graph."""
         x = rearrange(observations * POSITION_SCALE, "batch points channels -> (batch points) channels")
         for layer in self.shared:
             x = layer.forward(x)
@@ -133,7 +133,7 @@ class PointNetPass:
         return features
 
     def backward(self, grad: Float[Tensor, "batch features"]) -> None:
-        """Set the gradients of the parameters from that of the features."""
+        """Set the gradients of the parameters from the gradient of the features."""
         norm, project = self.norm, self.project
         grad, norm.weight.grad, norm.bias.grad = torch.ops.aten.native_layer_norm_backward(
             grad, project.out, norm.normalized_shape, *self.statistics, norm.weight, norm.bias, [True] * 3
@@ -143,17 +143,17 @@ class PointNetPass:
         backward(self.shared, self.shared[-1].grad)
 
     def _pool(self) -> Float[Tensor, "batch hidden"]:
-        """Return the maximum over points after ReLU; where it is, is kept for the backward pass."""
+        """Return the maximum over points after ReLU, and keep its indices for the backward pass."""
         if self.trained:
             pooled, self.winners = torch.ops.aten.max_pool2d_with_indices(self.by_cloud, self.kernel, self.kernel)
-        else:  # the maximum of negative numbers is not theirs as integers, but negative, and ReLU makes it 0
+        else:  # if all numbers are negative, the integer maximum is wrong, but negative, and ReLU makes it 0
             pooled = as_integers(self.by_cloud).amax(dim=2).view(self.by_cloud.dtype)
         pooled = pooled.flatten(1)
         as_integers(pooled).clamp_min_(0)
         return pooled
 
     def _spread(self, grad: Float[Tensor, "batch hidden"]) -> None:
-        """Give each maximum's gradient to its point."""
+        """Scatter the gradients of the maxima to their points."""
         torch.ops.aten.max_pool2d_with_indices_backward.grad_input(
             grad[:, None, None].permute(0, 3, 1, 2),
             self.by_cloud,

@@ -1,7 +1,7 @@
-"""Linear layers, forwards and backwards without autograd, in float32 or bfloat16.
+"""Linear layers with forward and backward passes without autograd, in float32 or bfloat16.
 
-They are made for a fixed number of rows and write to memory of their own: beside the products, fresh memory and many
-small operations are not small.
+The layers are made for a fixed number of rows and write to preallocated memory, because the cost of memory allocation
+and of many small operations is not negligible compared with the matrix products.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,18 +15,18 @@ from torch.nn import functional as F
 
 _linear: Any = F.linear  # its `out` is not in its signature
 
-NARROW = 100  # inputs below which the transposed product is the faster one, up to five times
+NARROW = 100  # number of inputs below which the transposed product is faster, by a factor of up to five
 
 
 class Scratch:
-    """Memory by name; requests of one name, shape and format share it, so that little of it is in use."""
+    """Buffers that are shared by all requests with the same name, shape and number format, to save memory."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
         self._buffers: dict[tuple[str, int, int, torch.dtype], Tensor] = {}
 
     def __call__(self, name: str, rows: int, columns: int, dtype: torch.dtype) -> Float[Tensor, "rows columns"]:
-        """Return the buffer of that name, shape and format."""
+        """Return the buffer of this name, shape and number format."""
         key = (name, rows, columns, dtype)
         if key not in self._buffers:
             self._buffers[key] = torch.empty(rows, columns, dtype=dtype, device=self.device)
@@ -34,17 +34,19 @@ class Scratch:
 
 
 class Layer:
-    """y = x Wᵀ + b or max(x Wᵀ + b, 0), keeping x for the backward pass. Parameters and gradients stay float32.
+    """Layer y = x Wᵀ + b or y = max(x Wᵀ + b, 0) that keeps x for the backward pass.
+
+    Parameters and their gradients stay in float32.
 
     Args:
-        linear: PyTorch's or torch-geometric's layer, which holds the parameters.
-        rows: Rows of x.
-        name: Networks of one name overwrite each other's y.
-        index: Of the layer in its network.
-        source: Format of x, in which the layer multiplies.
-        dtype: Format of y.
-        scratch: Memory to share with other layers.
-        rectify: Whether the ReLU follows.
+        linear: Layer of PyTorch or torch-geometric with the parameters.
+        rows: Number of rows of x.
+        name: Name of the network; networks of the same name overwrite each other's y.
+        index: Index of the layer in its network.
+        source: Number format of x and of the product.
+        dtype: Number format of y.
+        scratch: Memory shared with other layers.
+        rectify: Whether a ReLU is applied.
     """
 
     def __init__(
@@ -74,7 +76,7 @@ class Layer:
         self.positive = self._integers = as_integers(self.out)
 
     def forward(self, x: Float[Tensor, "rows inputs"]) -> Float[Tensor, "rows outputs"]:
-        """Return y, which the next call overwrites."""
+        """Return y; the next call overwrites it."""
         self.x, self.positive = x, self._integers
         if self.wide is None:
             _linear(x, self.used_weight, self.used_bias, out=self.out)
@@ -89,7 +91,7 @@ class Layer:
         self.positive = self._integers.index_select(0, rows)
 
     def backward(self, grad: Float[Tensor, "rows outputs"], weights: bool = True) -> Float[Tensor, "rows outputs"]:
-        """Take the gradient of y back to that of x Wᵀ + b, overwriting it, and set the parameters' if `weights`."""
+        """Convert the gradient of y in place to that of x Wᵀ + b, and set the parameters' gradients if `weights`."""
         if self.rectify:
             through_relu_(grad, self.positive)
         if weights:
@@ -98,10 +100,15 @@ class Layer:
 
 
 def backward(layers: Sequence[Layer], grad: Float[Tensor, "rows outputs"], weights: bool = True) -> Tensor:
-    """Take the gradient of the last y back through the layers, overwriting it, and set the parameters' if `weights`.
+    """Propagate the gradient of the last y, which is overwritten, back through the layers.
+
+    Args:
+        layers: Layers of a network in order.
+        grad: Gradient of the last y.
+        weights: Whether to set the gradients of the parameters.
 
     Returns:
-        The gradient of the first layer's x Wᵀ + b.
+        The gradient of x Wᵀ + b of the first layer.
     """
     grad = layers[-1].backward(grad, weights)
     for layer, above in reversed(list(pairwise(layers))):
@@ -111,33 +118,33 @@ def backward(layers: Sequence[Layer], grad: Float[Tensor, "rows outputs"], weigh
 
 
 def round_weights(layers: Iterable[Layer]) -> None:
-    """Bring the copies of parameters in other formats up to date."""
+    """Update the copies of the parameters in other number formats."""
     pairs = [pair for layer in layers for pair in layer.copies]
     if pairs:
         torch._foreach_copy_([used for used, _ in pairs], [original for _, original in pairs])
 
 
 def as_integers(x: Tensor) -> Tensor:
-    """Return bfloat16 as integers: their signs are those of the numbers, and they are compared four times as fast."""
+    """Return a view of bfloat16 as integers, which have the same signs and are compared four times as fast."""
     return x.view(torch.int16) if x.dtype == torch.bfloat16 else x
 
 
 def through_relu_(grad: Tensor, positive: Tensor) -> Tensor:
-    """Zero a gradient where the ReLU was flat; `positive` is its result, `as_integers`."""
+    """Set a gradient to 0 where the output of the ReLU, `positive` in the form of `as_integers`, is 0."""
     integers = as_integers(grad)
     torch.ops.aten.threshold_backward.grad_input(integers, positive, 0, grad_input=integers)
     return grad
 
 
 def first_rows(buffer: Float[Tensor, "rows columns"], size: int) -> Float[Tensor, "size columns"]:
-    """Return the part of a buffer that `size` rows take."""
+    """Return the first `size` rows of a buffer."""
     return buffer if len(buffer) == size else buffer[:size]
 
 
 def set_gradients(
     weight: Tensor, bias: Tensor, grad: Float[Tensor, "batch outputs"], x: Float[Tensor, "batch inputs"]
 ) -> None:
-    """Set the gradients of a layer's parameters, from that of its output and its input."""
+    """Set the gradients of a layer's parameters from the gradient of its output and its input x."""
     if weight.grad is None or bias.grad is None:
         weight.grad, bias.grad = torch.empty_like(weight), torch.empty_like(bias)
     if x.shape[1] < NARROW:

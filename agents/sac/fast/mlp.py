@@ -1,4 +1,4 @@
-"""Fully connected networks with the backward pass written out."""
+"""Fully connected networks with an explicit backward pass."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from agents.sac.fast.linear import Layer, Scratch, backward, first_rows, set_gra
 
 
 def is_written_out(module: nn.Module) -> bool:
-    """Whether `Network` computes what the module does: linear layers, each but the last followed by a ReLU."""
+    """Return whether `Network` supports the module: linear layers, each except the last followed by a ReLU."""
     layers = list(module.children())
     linear, between = layers[::2], layers[1::2]
     alternate = all(map(is_linear, linear)) and all(type(layer) is nn.ReLU for layer in between)
@@ -18,21 +18,21 @@ def is_written_out(module: nn.Module) -> bool:
 
 
 def is_linear(layer: nn.Module) -> bool:
-    """Whether a layer is x Wᵀ + b."""
+    """Return whether a layer is x Wᵀ + b."""
     return type(layer) is nn.Linear and layer.bias is not None
 
 
 class Network:
-    """Linear layers with ReLU between them; outputs are float32.
+    """Network of linear layers with ReLU between them and float32 outputs.
 
     Args:
-        module: The hidden layers, and the last one where `heads` is empty.
-        heads: Last layers side by side, such as mean and log std.
-        rows: Rows of the inputs.
-        name: Networks of one name overwrite each other's activations.
-        source: Format of the inputs.
-        dtype: Format of hidden activations and their gradients.
-        scratch: Memory to share with other networks.
+        module: Hidden layers, followed by the last layer if `heads` is empty.
+        heads: Parallel last layers, such as mean and log std.
+        rows: Number of input rows.
+        name: Name of the network; networks of the same name overwrite each other's activations.
+        source: Number format of the inputs.
+        dtype: Number format of hidden activations and their gradients.
+        scratch: Memory shared with other networks.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Network:
         self.wide = None if dtype == torch.float32 else scratch("wide", rows, width, torch.float32)
 
     def forward(self, x: Float[Tensor, "batch inputs"]) -> Float[Tensor, "batch outputs"]:
-        """Return the outputs of all heads."""
+        """Return the concatenated outputs of all heads."""
         for layer in self.layers:
             x = layer.forward(x)
         return torch.addmm(_joined([h.bias for h in self.heads]), self._last(), self._head_weight().T)
@@ -68,10 +68,11 @@ class Network:
             layer.select(rows)
 
     def backward(self, grad: Float[Tensor, "batch outputs"], weights: bool = True) -> Float[Tensor, "batch first"]:
-        """Set the gradient of every parameter, unless `weights` is false.
+        """Propagate the gradient of the outputs back, and set the gradients of the parameters if `weights`.
 
         Returns:
-            The gradient behind the first layer, before its ReLU; `input_gradient` takes it on to the inputs.
+            The gradient of the first layer's output before its ReLU, from which `input_gradient` computes the gradient
+            of the inputs.
         """
         if weights:
             last = self._last()
@@ -86,15 +87,15 @@ class Network:
         return backward(self.layers, grad, weights)
 
     def input_gradient(self, grad: Float[Tensor, "batch first"], columns: slice) -> Float[Tensor, "batch columns"]:
-        """Return the gradient of some columns of the input, from that behind the first layer."""
-        # The copy is worth it: for few columns the product is five times as fast.
+        """Return the gradient of some columns of the input from the gradient of the first layer's output."""
+        # For few columns, the product with a contiguous copy is five times as fast.
         weight = self.layers[0].used_weight[:, columns].to(grad.dtype)
         return grad @ weight.T.contiguous().T
 
     def _last(self) -> Float[Tensor, "batch last"]:
-        """The input of the heads in float32."""
+        """Return the input of the heads in float32."""
         out = self.layers[-1].out
-        return out if self.wide is None else self.wide.copy_(out)  # again and again: kept, it would leave the cache
+        return out if self.wide is None else self.wide.copy_(out)  # recomputed: a stored copy would leave the cache
 
     def _head_weight(self) -> Tensor:
         return _joined([head.weight for head in self.heads])

@@ -1,4 +1,4 @@
-"""The tanh-Gaussian policy's samples, and the gradient through them, written out."""
+"""Samples of the tanh-Gaussian policy, and the gradient through them without autograd."""
 
 import math
 from typing import NamedTuple
@@ -9,21 +9,21 @@ from torch import Tensor
 
 from shaping.value import LOG_STD_RANGE
 
-EPSILON = 1e-6  # Stable-Baselines3's, in the logarithm of 1 − a²
+EPSILON = 1e-6  # ε in log(1 − a² + ε), as in Stable-Baselines3
 
 
 class Draw(NamedTuple):
-    """Actions a = tanh(mean + exp(log std) · noise), with what their gradient needs."""
+    """Actions a = tanh(mean + exp(log std) · noise) with the quantities for their gradient."""
 
     actions: Float[Tensor, "batch action"]
     log_prob: Float[Tensor, "batch 1"]
-    raw_log_std: Float[Tensor, "batch action"]  # before it is clamped
+    raw_log_std: Float[Tensor, "batch action"]  # before clamping
     noise: Float[Tensor, "batch action"]
     rest: Float[Tensor, "batch action"]  # 1 − a²
 
 
 def draw(outputs: Float[Tensor, "rows twice_action"], size: int) -> list[Draw]:
-    """Draw actions for every `size` rows of the actor's outputs, in order: the noise is that of separate passes.
+    """Draw actions for each group of `size` rows of the actor's outputs, with the same noise as separate passes.
 
     log π(a) = Σ [−½ noise² − log std − ½ log 2π − log(1 − a² + ε)]
     """
@@ -41,11 +41,11 @@ def draw(outputs: Float[Tensor, "rows twice_action"], size: int) -> list[Draw]:
 def through_draw(
     drawn: Draw, value_slope: Float[Tensor, "batch action"], weight: Tensor
 ) -> Float[Tensor, "batch twice_action"]:
-    """Gradient of weight · log π(a) + value term for the actor's outputs.
+    """Return the gradient of weight · log π(a) + value term with respect to the actor's outputs.
 
     ∂L/∂a = weight · 2a / (1 − a² + ε) + value_slope, ∂a/∂mean = 1 − a², ∂(−log std)/∂(log std) = −1
     """
     slope = torch.addcmul(value_slope, drawn.actions / (drawn.rest + EPSILON), 2 * weight).mul_(drawn.rest)
     log_std = drawn.raw_log_std.clamp(*LOG_STD_RANGE)
-    inside = log_std == drawn.raw_log_std  # the clamp stops the gradient outside
+    inside = log_std == drawn.raw_log_std  # outside, the clamp has gradient 0
     return torch.cat([slope, (slope * log_std.exp()).mul_(drawn.noise).sub_(weight).mul_(inside)], dim=1)

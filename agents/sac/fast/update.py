@@ -1,8 +1,8 @@
-"""SAC's gradient step without autograd: the same mathematics in a fraction of the time.
+"""Gradient step of SAC without autograd: the same computation in a fraction of the time.
 
-Of the actor's loss only the gradient of the actions is needed, none of the critics' weights, and of each row only
-through the critic that has the minimum. What is left is almost only matrix products. Parameters, their gradients and
-the optimisers stay the policy's own, so saving, loading and continuing need nothing special.
+The actor's loss requires only the gradient with respect to the actions, not the critics' weights, and for each row only
+through the critic with the minimum value. The remaining cost is dominated by matrix products. Parameters, gradients and
+optimisers are those of the policy, so saving, loading and resuming need no special handling.
 """
 
 from itertools import chain
@@ -33,11 +33,11 @@ HOOKS = (
     "_backward_hooks",
     "_post_accumulate_grad_hooks",
 )
-BLOCK = 64  # rows; products of few different sizes, for the library compiles one for every size in bfloat16
+BLOCK = 64  # numbers of rows are rounded up to a multiple, as the library compiles each bfloat16 product size anew
 
 
 class Learner(Protocol):
-    """What a gradient step needs of an agent, with Stable-Baselines3's names."""
+    """Attributes of an agent that a gradient step requires, with the names of Stable-Baselines3."""
 
     policy: Any
     actor: Any
@@ -52,14 +52,14 @@ class Learner(Protocol):
 
     @property
     def discount(self) -> float:
-        """γ̄ of this step."""
+        """Discount γ̄ of the current step."""
 
     def clip_target(self, target: Tensor) -> tuple[Tensor, Tensor]:
-        """Return targets within the bounds, and the share of them that lay outside."""
+        """Return the targets clipped to the bounds, and the share of targets outside."""
 
 
 def is_supported(agent: Learner) -> bool:
-    """Whether `Update` does for the agent's networks, as they are now, what autograd does."""
+    """Return whether `Update` gives the same result as autograd for the agent's current networks."""
     actor, critic, target = networks = cast(Any, (agent.actor, agent.critic, agent.critic_target))
     kinds = (type(actor), type(critic), type(target))
     shared = kinds == (SharedActor, SharedCritic, SharedCritic) and isinstance(actor.observation_space, spaces.Box)
@@ -77,19 +77,19 @@ def is_supported(agent: Learner) -> bool:
         parameters.append(cast(Any, agent.log_ent_coef))
     return (
         all(p.requires_grad for p in parameters)
-        and len(set(parameters)) == len(parameters)  # of a layer used twice the gradients would have to be added up
+        and len(set(parameters)) == len(parameters)  # gradients of a layer that is used twice are not summed
         and all(p.dtype == torch.float32 for p in agent.policy.parameters())
         and not Networks(agent).hooked
     )
 
 
 class Networks:
-    """What an agent's networks consist of now, its temperature included.
+    """Snapshot of the modules and parameters of an agent's networks, including the temperature.
 
-    Equal where no part was replaced, set, or given a hook or another `forward` in between.
+    Two snapshots are equal if no part was replaced, frozen, converted or given a hook or another `forward` in between.
 
     Args:
-        agent: Its networks.
+        agent: Agent with the networks.
     """
 
     def __init__(self, agent: Learner) -> None:
@@ -115,24 +115,24 @@ class Networks:
 
 
 class Update:
-    """Gradient steps on an agent's networks.
+    """Gradient step on an agent's networks without autograd.
 
     Args:
-        agent: Its networks must be `is_supported`.
-        dtype: Of hidden activations and of the products between them. Parameters, their gradients, what comes from
-            outside, values and sums stay in float32.
+        agent: Agent whose networks are supported (`is_supported`).
+        dtype: Number format of hidden activations and of the products between them. Parameters, their gradients,
+            external inputs, values and sums stay in float32.
     """
 
     def __init__(self, agent: Learner, dtype: torch.dtype = torch.float32) -> None:
         self.agent, self.dtype, self.size = agent, dtype, 0
 
     def _prepare(self, batch: Batch) -> None:
-        """Make the networks for batches of this size."""
+        """Make the networks for batches of the size of `batch`."""
         size = len(batch.rewards)
         agent, scratch = self.agent, Scratch(self.agent.device)
         actor: Any = agent.actor
         learned = any(True for _ in actor.features_extractor.parameters())
-        self.source = self.dtype if learned else torch.float32  # learned features are activations like others
+        self.source = self.dtype if learned else torch.float32  # learned features are hidden activations
         shared: dict[str, Any] = {"rows": size, "source": self.source, "dtype": self.dtype, "scratch": scratch}
         self.actor = Network(actor.latent_pi, [actor.mu, actor.log_std], name="actor", **shared)
         self.critics = [Network(q, name=f"critic {i}", **shared) for i, q in enumerate(agent.critic.q_networks)]
@@ -152,7 +152,7 @@ class Update:
         """Take a gradient step on temperature, critic and actor.
 
         Returns:
-            For the log: losses, temperature, mean value and target.
+            Losses, temperature, entropy, mean value, mean target and share of clipped targets, for the log.
         """
         agent = self.agent
         batch = self._preprocessed(batch)
@@ -171,7 +171,7 @@ class Update:
         return _log(values, target, value, drawn.log_prob, ent_coef) | {"clipped_targets": clipped.item()}
 
     def _preprocessed(self, batch: Batch) -> Batch:
-        """Scale images, encode what is discrete and convert to float32, as Stable-Baselines3's policies do."""
+        """Scale images, one-hot encode discrete observations and convert to float32, as in Stable-Baselines3."""
         actor = self.agent.actor
         observations, following = (
             cast(Tensor, preprocess_obs(seen, actor.observation_space, normalize_images=actor.normalize_images))
@@ -182,11 +182,12 @@ class Update:
     def _features(self, batch: Batch) -> tuple[Float[Tensor, "batch features"], Float[Tensor, "batch features"]]:
         if batch.features is not None and batch.next_features is not None:
             return batch.features.to(self.source), batch.next_features.to(self.source)
-        next_features = self.target_encoder.forward(batch.next_observations)  # first: the other's activations are kept
+        # The target encoder runs first, because the encoders share memory for their activations.
+        next_features = self.target_encoder.forward(batch.next_observations)
         return self.encoder.forward(batch.observations).to(self.source), next_features.to(self.source)
 
     def _update_temperature(self, log_prob: Float[Tensor, "batch 1"]) -> Tensor:
-        """Step on −log α · (log π + target entropy), and return α before it."""
+        """Take a gradient step on −log α · (log π + target entropy), and return α before the step."""
         agent = self.agent
         if agent.ent_coef_optimizer is None or agent.log_ent_coef is None:
             return agent.ent_coef_tensor
@@ -198,7 +199,7 @@ class Update:
     def _target(
         self, batch: Batch, next_features: Tensor, following: Draw, ent_coef: Tensor
     ) -> Float[Tensor, "batch 1"]:
-        """R + γ̄ (1 − terminal) [min Q′(s′, a′) − α log π(a′|s′)]."""
+        """Return R + γ̄ (1 − terminal) [min Q′(s′, a′) − α log π(a′|s′)]."""
         x = torch.cat([next_features, following.actions.to(self.source)], dim=1)
         value = torch.cat([critic.forward(x) for critic in self.targets], dim=1).amin(dim=1, keepdim=True)
         if self.agent.entropy_in_target:
@@ -211,9 +212,9 @@ class Update:
     def _update_critics(
         self, features: Tensor, actions: Tensor, target: Tensor, trained: bool
     ) -> Float[Tensor, "batch critic"]:
-        """Step on ½ Σ_i mean (Q_i − target)², and return the Q_i before it.
+        """Take a gradient step on ½ Σ_i mean (Q_i − target)², and return the values Q_i before the step.
 
-        The encoder, where it is trained, receives the sum of the critics' gradients.
+        If the encoder is trained, it receives the sum of the critics' gradients.
         """
         x = torch.cat([features, actions.to(self.source)], dim=1)
         trained = trained and self.encoder.trained
@@ -232,7 +233,7 @@ class Update:
     def _values_and_slope(
         self, features: Tensor, actions: Tensor
     ) -> tuple[Float[Tensor, "batch 1"], Float[Tensor, "batch action"]]:
-        """Return min Q(s, a), and the gradient of minus its mean in the actions."""
+        """Return min Q(s, a), and the gradient of its negative mean with respect to the actions."""
         x = torch.cat([features, actions.to(self.source)], dim=1)
         value, least = torch.cat([critic.forward(x) for critic in self.critics], dim=1).min(dim=1)
         slope = torch.empty_like(actions, dtype=self.dtype)
@@ -253,7 +254,7 @@ def _log(
     log_prob: Float[Tensor, "batch 1"],
     ent_coef: Tensor,
 ) -> dict[str, float]:
-    """Means over the batch, by name."""
+    """Return means over the batch by name, for the log."""
     columns = torch.cat([target, value, log_prob, values, (values - target).square_()], dim=1)
     mean_target, mean_value, mean_log_prob, *means = columns.mean(dim=0).tolist()
     critics, temperature = values.shape[1], ent_coef.item()
