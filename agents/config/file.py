@@ -65,7 +65,7 @@ def read_config_file(path: Path, kind: Any = TrainConfig, check: Callable[[Any],
 
 
 def is_of_earlier_version(path: Path) -> bool:
-    """Return whether a file holds the configuration of an earlier version, which did not collect in blocks (`EARLIER`).
+    """Return whether a file holds the configuration of an earlier version, whose checkpoints have another form.
 
     Raises:
         FileNotFoundError: No such file.
@@ -73,7 +73,7 @@ def is_of_earlier_version(path: Path) -> bool:
     """
     content = json.loads(_content(path))
     learner = content.get("learner") if isinstance(content, dict) else None
-    return isinstance(learner, dict) and "gradient_steps" in learner
+    return isinstance(learner, dict) and "backup_entropy" not in learner
 
 
 class Settings:
@@ -115,7 +115,7 @@ def _of_earlier_version(config: Any) -> Any:
     if not isinstance(config, dict) or not isinstance(config.get("learner"), dict):
         return config
     config = {name: value for name, value in config.items() if (name, value) != ("preset", "fast")}
-    learner = dict(config["learner"])
+    learner = {"backup_entropy" if n == "entropy_in_target" else n: v for n, v in config["learner"].items()}
     if "gradient_steps" in learner:
         learner = EARLIER | learner | {"update_ratio": learner.pop("gradient_steps")}
     return config | {"learner": learner}

@@ -58,7 +58,7 @@ class LearnerConfig:
     ent_coef: str = "auto_0.005"
     """Temperature; "auto_X" adapts it from the initial value X. An initial temperature of 1 outweighs the shaped
     reward, which is of order 0.01."""
-    entropy_in_target: bool = False
+    backup_entropy: bool = False
     """Include the entropy bonus in the critic's target, as SAC defines it."""
     target_bounds: Annotated[tuple[float, float] | None, Range(-1e6, 1e6)] = None
     """Range to which the critic's targets, in units of the scaled reward, are clipped; default: the range of reachable
@@ -168,7 +168,7 @@ PAPER = TrainConfig(
         learning_starts=100,
         annealing_steps=10_000,
         ent_coef="auto",
-        entropy_in_target=True,
+        backup_entropy=True,
         target_bounds=(-2.0, 1.0),
         guided_share=0.0,
         net_arch=(256, 256),

@@ -42,7 +42,7 @@ def make_potential(config: TrainConfig, estimator: ValueEstimator, demonstration
 
 def target_bounds(learner: LearnerConfig, potential: Potential | None) -> tuple[float, float] | None:
     """Return the range of the critic's targets: the configured one, by default the range of reachable values."""
-    if learner.target_bounds is not None or learner.entropy_in_target:
+    if learner.target_bounds is not None or learner.backup_entropy:
         return learner.target_bounds
     largest, terminal = (0.0, 0.0) if potential is None else (potential.largest, potential.terminal)
     scaled = [learner.reward_scale * bound for bound in value_bounds(learner.gamma, largest, terminal)]

@@ -68,7 +68,7 @@ def make_agent(config: TrainConfig, *environments: gym.Env) -> SAC:
         gradient_steps=round(learner.update_ratio * learner.block),
         ent_coef=learner.ent_coef,
         target_bounds=target_bounds(learner, potential),
-        entropy_in_target=learner.entropy_in_target,
+        backup_entropy=learner.backup_entropy,
         precision=learner.precision,
         annealing_steps=learner.annealing_steps if method.annealing else 0,
         replay_buffer_class=ShapedReplayBuffer,

@@ -40,11 +40,11 @@ def make_goal_learner(config: PretrainConfig, env: gym.Env) -> SAC:
         gamma=learner.gamma,
         ent_coef=learner.ent_coef,
         target_bounds=(0.0, 1.0),
-        entropy_in_target=False,
+        backup_entropy=False,
         replay_buffer_class=HindsightReplayBuffer,
         replay_buffer_kwargs={
             "goals": get_task(config.task).view(config.obs).goals,
-            "goal_reward": env.unwrapped.goal_reward,  # type: ignore[attr-defined]
+            "compute_reward": env.unwrapped.compute_reward,  # type: ignore[attr-defined]
             "goal_speed": config.goal_speed,
             "relabelled": learner.relabelled,
             "nearby": config.nearby,

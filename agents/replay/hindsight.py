@@ -27,7 +27,7 @@ class HindsightReplayBuffer(StoredReplayBuffer):
     Args:
         *args: As for Stable-Baselines3's `ReplayBuffer`.
         goals: Goal set of the observations.
-        goal_reward: Function from achieved goals (B, 4) and desired goals (B, 4) to rewards (B,).
+        compute_reward: Function from achieved goals (B, 4) and desired goals (B, 4) to rewards (B,).
         goal_speed: Bound to which the velocities of hindsight goals are clipped per axis, that of the task's goals
             [m/s].
         relabelled: Share of relabelled transitions (0.8: four hindsight goals for each goal of the task).
@@ -42,7 +42,7 @@ class HindsightReplayBuffer(StoredReplayBuffer):
         self,
         *args: Any,
         goals: GoalSet,
-        goal_reward: Callable[[np.ndarray, np.ndarray], np.ndarray],
+        compute_reward: Callable[[np.ndarray, np.ndarray, Any], np.ndarray],
         goal_speed: float,
         relabelled: float = 0.8,
         nearby: float = 0.0,
@@ -51,7 +51,7 @@ class HindsightReplayBuffer(StoredReplayBuffer):
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.goals, self.goal_reward, self.goal_speed = goals, goal_reward, goal_speed
+        self.goals, self.compute_reward, self.goal_speed = goals, compute_reward, goal_speed
         self.relabelled, self.nearby, self.nearby_steps = relabelled, nearby, nearby_steps
         self.rng = np.random.default_rng(seed)
         shape = (self.buffer_size, self.n_envs)
@@ -104,7 +104,7 @@ class HindsightReplayBuffer(StoredReplayBuffer):
         puck = desired[near, :2] + self.goals.extract(observations[near])[:, :2]
         goal[near] = np.concatenate([puck + self._around(len(puck)), self._velocities(len(puck))], axis=1)
         offset = (goal - desired)[:, : self.goals.goal_dim].astype(np.float32)
-        rewards = self.goal_reward(self.achieved[rows, envs], goal).astype(np.float32)
+        rewards = self.compute_reward(self.achieved[rows, envs], goal, {}).astype(np.float32)
         return Batch(
             self.to_torch(self.goals.relabel(observations, offset)),
             self.to_torch(self.actions[rows, envs]),

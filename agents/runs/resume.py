@@ -28,7 +28,7 @@ def check_resumable(directory: Path, config: TrainConfig) -> None:
     """
     if is_of_earlier_version(directory / CONFIG):
         raise ValueError(
-            f"{directory} was trained by an earlier version, which updated after every step and cannot be continued "
+            f"{directory} was trained by an earlier version and cannot be continued "
             "by this one; evaluate it, or train anew with another --out"
         )
     checkpoints = directory / CHECKPOINTS

@@ -38,7 +38,7 @@ class SAC(GradientStep):
         *args: As for Stable-Baselines3's SAC.
         target_bounds: Range to which the critic's targets are clipped; None disables clipping (paper: [−2, 1]; prior:
             [0, 1]).
-        entropy_in_target: Whether the critic's target contains the entropy bonus. Without it, the value is that of the
+        backup_entropy: Whether the critic's target contains the entropy bonus. Without it, the value is that of the
             reward alone; the actor's loss always contains the bonus.
         annealing_steps: Environment steps over which the discount rises linearly from 0 to `gamma` (paper, sec. 4.4).
         actor_tau: Rate per gradient step of the moving average `averaged_actor`; 1 uses the actor itself.
@@ -55,14 +55,14 @@ class SAC(GradientStep):
         self,
         *args: Any,
         target_bounds: tuple[float, float] | None = None,
-        entropy_in_target: bool = True,
+        backup_entropy: bool = True,
         annealing_steps: int = 0,
         actor_tau: float = 1.0,
         precision: str = "float32",
         **kwargs: Any,
     ) -> None:
         self.target_bounds = target_bounds
-        self.entropy_in_target = entropy_in_target
+        self.backup_entropy = backup_entropy
         self.annealing_steps = annealing_steps
         self.actor_tau = actor_tau
         self.average: Actor | None = None

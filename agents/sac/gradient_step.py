@@ -18,7 +18,7 @@ class GradientStep(StockSAC):
     """SAC's gradient step with clipped targets, an encoder that may be shared, and stored features."""
 
     target_bounds: tuple[float, float] | None
-    entropy_in_target: bool
+    backup_entropy: bool
     discount: Any
 
     def update(self, batch: Batch) -> dict[str, float]:
@@ -92,7 +92,7 @@ class GradientStep(StockSAC):
         """Return R + γ̄ (1 − terminal) [min Q′(s′, a′) − α log π(a′|s′)], before `clip_target`."""
         actions, log_prob = self.actor.action_log_prob(following)
         value = torch.cat(self.critic_target(following, actions), dim=1).amin(dim=1, keepdim=True)
-        if self.entropy_in_target:
+        if self.backup_entropy:
             value = value - ent_coef * log_prob.reshape(-1, 1)
         discount = self.discount if batch.discounts is None else batch.discounts
         return batch.rewards + discount * (1 - batch.dones) * value

@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 
 from envs.demonstrations.hdf5 import Reader, has, read
-from envs.demonstrations.success import GoalReward, first_success
+from envs.demonstrations.success import ComputeReward, first_success
 from envs.demonstrations.trajectory import SHAPES, Trajectory, check, check_length, check_rows
 from envs.files import check_regular, check_replaceable
 
@@ -26,7 +26,7 @@ def load_demonstrations(
     path: str | Path,
     obs: str | None = None,
     filter_key: str | None = None,
-    goal_reward: GoalReward | None = None,
+    compute_reward: ComputeReward | None = None,
     states: bool = False,
 ) -> list[Trajectory]:
     """Read and validate a file of demonstrations.
@@ -37,7 +37,7 @@ def load_demonstrations(
         path: HDF5 file.
         obs: Observation that every demonstration must have; if None, any observation is accepted.
         filter_key: Name of a `mask` of the file; only the demonstrations that it lists are returned. None returns all.
-        goal_reward: Reward of the task; each demonstration is truncated at its first success, and one line is printed
+        compute_reward: Reward of the task; each demonstration is truncated at its first success, and a line is printed
             for each that was longer. If None, demonstrations are returned as recorded.
         states: Whether to read the states and the model of the simulator too, if they were recorded.
 
@@ -72,10 +72,10 @@ def load_demonstrations(
             trajectories = [_checked(reader, groups[name], arrays[name], name, f"{path}: {name}") for name in names]
     except (OSError, RuntimeError, KeyError) as error:
         raise ValueError(f"{path}: truncated or damaged ({str(error).splitlines()[0]})") from error
-    if goal_reward is None:
+    if compute_reward is None:
         return trajectories
     return [
-        _cut(trajectory, part, goal_reward, f"{path}: {name}", obs)
+        _cut(trajectory, part, compute_reward, f"{path}: {name}", obs)
         for trajectory, (name, part) in zip(trajectories, arrays.items(), strict=True)
     ]
 
@@ -191,10 +191,10 @@ def _checked(reader: Reader, group: h5py.Group, arrays: dict[str, np.ndarray], n
 
 
 def _cut(
-    trajectory: Trajectory, arrays: dict[str, np.ndarray], goal_reward: GoalReward, where: str, obs: str | None
+    trajectory: Trajectory, arrays: dict[str, np.ndarray], compute_reward: ComputeReward, where: str, obs: str | None
 ) -> Trajectory:
     """Truncate a demonstration at its first success and print a line; one without success is returned unchanged."""
-    end = first_success(trajectory.observations, goal_reward, arrays.get("rewards"), arrays.get("dones"))
+    end = first_success(trajectory.observations, compute_reward, arrays.get("rewards"), arrays.get("dones"))
     if end is None or end == trajectory.horizon:
         return trajectory
     of = "" if obs is None else f" of {obs} observations"

@@ -1,20 +1,21 @@
 """The end of a demonstration: the first success of the task, defined by the reward of the task."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
 from envs.push.geometry import SLOT
 from envs.push.success import lies_on_table
 
-# `PushEnv.goal_reward`: puck and goal, each position and velocity, shapes (..., 4) and (..., 4) → reward, shape (...).
-GoalReward = Callable[[np.ndarray, np.ndarray], np.ndarray]
+# As `PushEnv.compute_reward`: puck and goal, position and velocity each, shapes (..., 4), and info → reward (...).
+ComputeReward = Callable[[np.ndarray, np.ndarray, Any], np.ndarray]
 STEP = 0.05  # time between two observations [s]
 
 
 def first_success(
     observations: Mapping[str, np.ndarray],
-    goal_reward: GoalReward,
+    compute_reward: ComputeReward,
     rewards: np.ndarray | None = None,
     dones: np.ndarray | None = None,
 ) -> int | None:
@@ -34,14 +35,14 @@ def first_success(
 
     Args:
         observations: Observations by name, shape (H + 1, …) each.
-        goal_reward: Reward of the task, with the success speed of the observations in use.
+        compute_reward: Reward of the task, with the success speed of the observations in use.
         rewards: Recorded rewards, shape (H,).
         dones: Recorded dones, shape (H,).
 
     Returns:
         Step, from 1 to H; None if there is no success.
     """
-    solved = goal_reward(_relative_to_goal(observations), np.zeros(4)) > 0
+    solved = compute_reward(_relative_to_goal(observations), np.zeros(4), {}) > 0
     if "puck_pose" in observations:
         solved &= lies_on_table(observations["puck_pose"])
     if "state" not in observations:

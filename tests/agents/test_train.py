@@ -226,8 +226,8 @@ def test_logged_returns_are_those_of_the_task(small):
     "line",
     [
         "--obs state --seed 3",
-        "--obs pointcloud --seed 0 --preset paper --steps 7 --learner.net-arch 8 8 --learner.no-entropy-in-target",
-        "--obs state --seed 1 --learner.entropy-in-target --learner.gamma 0.9 --demonstrations 'a b.hdf5'",
+        "--obs pointcloud --seed 0 --preset paper --steps 7 --learner.net-arch 8 8 --learner.no-backup-entropy",
+        "--obs state --seed 1 --learner.backup-entropy --learner.gamma 0.9 --demonstrations 'a b.hdf5'",
     ],
 )
 def test_a_result_tells_the_command_that_trains_so(line):

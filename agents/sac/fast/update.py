@@ -48,7 +48,7 @@ class Learner(Protocol):
     ent_coef_optimizer: Any
     ent_coef_tensor: Tensor
     target_entropy: Any
-    entropy_in_target: bool
+    backup_entropy: bool
 
     @property
     def discount(self) -> float:
@@ -202,7 +202,7 @@ class Update:
         """Return R + γ̄ (1 − terminal) [min Q′(s′, a′) − α log π(a′|s′)]."""
         x = torch.cat([next_features, following.actions.to(self.source)], dim=1)
         value = torch.cat([critic.forward(x) for critic in self.targets], dim=1).amin(dim=1, keepdim=True)
-        if self.agent.entropy_in_target:
+        if self.agent.backup_entropy:
             value.addcmul_(ent_coef, following.log_prob, value=-1)
         discount = self.agent.discount
         if batch.discounts is not None:

@@ -39,7 +39,7 @@ PAPER = {
     "learner.learning_rate": STOCK["learning_rate"],  # appendix: SAC "with the default configurations"; those below too
     "learner.learning_starts": STOCK["learning_starts"],
     "learner.ent_coef": STOCK["ent_coef"],
-    "learner.entropy_in_target": True,
+    "learner.backup_entropy": True,
     "learner.net_arch": (256, 256),
 }
 STEPS = {"state": 200_000, "pointcloud": 400_000}  # table env_para
@@ -63,7 +63,7 @@ def test_the_paper_s_agent_has_the_paper_s_settings(obs):
     buffer = model.replay_buffer
     assert (model.batch_size, model.gradient_steps, model.train_freq.frequency) == (512, 2, 1)
     assert (model.gamma, model.annealing_steps, model.discount) == (0.99, 10_000, 0.0)
-    assert model.target_bounds == (-2.0, 1.0) and model.entropy_in_target and model.guide is None
+    assert model.target_bounds == (-2.0, 1.0) and model.backup_entropy and model.guide is None
     stock = SAC("MlpPolicy", env, buffer_size=1)
     assert model.tau == stock.tau and model.learning_starts == stock.learning_starts
     assert model.learning_rate == stock.learning_rate and model.target_entropy == stock.target_entropy

@@ -17,13 +17,13 @@ OBSERVATIONS = gym.spaces.Box(-np.inf, np.inf, (8,), np.float32)
 ACTIONS = gym.spaces.Box(-1, 1, (2,), np.float32)
 
 
-def reward(achieved, desired):
+def reward(achieved, desired, info=None):
     return (np.linalg.norm((achieved - desired)[..., :2], axis=-1) < 0.02).astype(float)
 
 
 BUFFERS = {
     ShapedReplayBuffer: {},
-    HindsightReplayBuffer: {"goals": make_goals("state"), "goal_reward": reward, "goal_speed": 1.0},
+    HindsightReplayBuffer: {"goals": make_goals("state"), "compute_reward": reward, "goal_speed": 1.0},
 }
 
 

@@ -13,7 +13,7 @@ STILL = np.zeros(2)
 SPACES = gym.spaces.Box(-np.inf, np.inf, (8,), np.float32), gym.spaces.Box(-1, 1, (2,), np.float32)
 
 
-def near(achieved, desired):
+def near(achieved, desired, info=None):
     return (np.linalg.norm((achieved - desired)[..., :2], axis=-1) < 0.02).astype(float)
 
 
@@ -21,7 +21,7 @@ def make_buffer(**settings):
     """Fill with pucks that slide straight on at 1 cm a step, of which the observation shows no velocity."""
     rng = np.random.default_rng(0)
     buffer = HindsightReplayBuffer(
-        1000, *SPACES, goals=make_goals("state"), goal_reward=near, goal_speed=0.0, relabelled=1.0, **settings
+        1000, *SPACES, goals=make_goals("state"), compute_reward=near, goal_speed=0.0, relabelled=1.0, **settings
     )
     goal = np.zeros(4)
     for _ in range(50):
@@ -117,7 +117,7 @@ def make_random(size, environments):
         *SPACES,
         n_envs=environments,
         goals=make_goals("state"),
-        goal_reward=near,
+        compute_reward=near,
         goal_speed=100.0,
         relabelled=1.0,
     )
@@ -127,11 +127,11 @@ def drawn_pairs(buffer, monkeypatch, samples=20_000):
     """Achieved goals of the rows of a batch, and what their observations are aimed at."""
     pairs = []
 
-    def reward(achieved, desired):
+    def reward(achieved, desired, info=None):
         pairs.extend(zip(map(tuple, achieved), map(tuple, desired), strict=True))
         return np.zeros(len(achieved))
 
-    monkeypatch.setattr(buffer, "goal_reward", reward)
+    monkeypatch.setattr(buffer, "compute_reward", reward)
     buffer.sample(samples)
     return set(pairs)
 

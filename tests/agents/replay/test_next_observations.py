@@ -14,7 +14,7 @@ from shaping.reward import shaped_reward
 
 SIZE = 23
 SPACES = gym.spaces.Box(-np.inf, np.inf, (8,), np.float32), gym.spaces.Box(-1, 1, (2,), np.float32)
-GOALS = {"goals": make_goals("state"), "goal_reward": lambda a, b: (np.abs(a - b).max(-1) < 1).astype(float)}
+GOALS = {"goals": make_goals("state"), "compute_reward": lambda a, b, info: (np.abs(a - b).max(-1) < 1).astype(float)}
 
 
 def potential(observations, success):

@@ -10,7 +10,7 @@ OBSERVATIONS = gym.spaces.Box(-np.inf, np.inf, (8,), np.float32)
 ACTIONS = gym.spaces.Box(-1, 1, (2,), np.float32)
 
 
-def reward(achieved, desired):
+def reward(achieved, desired, info=None):
     return (np.linalg.norm((achieved - desired)[..., :2], axis=-1) < 0.02).astype(float)
 
 
@@ -29,7 +29,7 @@ def push_episodes(buffer, lengths, rng):
 
 def test_relabelled_goals_are_later_achievements_of_the_same_episode_in_a_ring_wrapped_twice():
     buffer = HindsightReplayBuffer(
-        50, OBSERVATIONS, ACTIONS, goals=make_goals("state"), goal_reward=reward, goal_speed=1.0, relabelled=1.0
+        50, OBSERVATIONS, ACTIONS, goals=make_goals("state"), compute_reward=reward, goal_speed=1.0, relabelled=1.0
     )
     push_episodes(buffer, [13, 7, 20, 1, 17, 25, 9, 22, 11], np.random.default_rng(0))
     assert buffer.full
@@ -53,7 +53,7 @@ def test_relabelled_goals_are_later_achievements_of_the_same_episode_in_a_ring_w
 
 def test_rows_that_are_not_relabelled_keep_the_task_s_goal():
     buffer = HindsightReplayBuffer(
-        100, OBSERVATIONS, ACTIONS, goals=make_goals("state"), goal_reward=reward, goal_speed=1.0, relabelled=0.0
+        100, OBSERVATIONS, ACTIONS, goals=make_goals("state"), compute_reward=reward, goal_speed=1.0, relabelled=0.0
     )
     push_episodes(buffer, [30, 30], np.random.default_rng(1))
     stored = {tuple(row) for row in buffer.observations[:60, 0]}
@@ -62,7 +62,7 @@ def test_rows_that_are_not_relabelled_keep_the_task_s_goal():
 
 def test_hindsight_velocities_stay_within_the_trained_range():
     buffer = HindsightReplayBuffer(
-        100, OBSERVATIONS, ACTIONS, goals=make_goals("state"), goal_reward=reward, goal_speed=0.005, relabelled=1.0
+        100, OBSERVATIONS, ACTIONS, goals=make_goals("state"), compute_reward=reward, goal_speed=0.005, relabelled=1.0
     )
     push_episodes(buffer, [40], np.random.default_rng(2))
     batch = buffer.sample(300)

@@ -54,7 +54,7 @@ def test_it_is_not_continued_and_nothing_is_written(earlier, checkpoint, capsys)
         (earlier / "checkpoints" / "step-000010000").mkdir(parents=True)
     before = {path: path.read_bytes() if path.is_file() else None for path in earlier.rglob("*")}
     error = one_line(train, ["--resume", str(earlier), "--steps", "50000"], capsys)
-    assert f"{earlier} was trained by an earlier version, which updated after every step" in error
+    assert f"{earlier} was trained by an earlier version and cannot be continued" in error
     assert "evaluate it, or train anew with another --out" in error
     assert {path: path.read_bytes() if path.is_file() else None for path in earlier.rglob("*")} == before
 

@@ -21,7 +21,7 @@ from agents.sac.fast.update import Update, is_supported
 from agents.sac.policy import EncoderExtractor, SharedEncoderPolicy
 
 SHAPES = {"state": (8,), "pointnet": (20, 4)}
-PAPER = {"target_bounds": (-0.1, 0.1), "entropy_in_target": False, "annealing_steps": 100}
+PAPER = {"target_bounds": (-0.1, 0.1), "backup_entropy": False, "annealing_steps": 100}
 
 
 class Walk(gym.Env):
@@ -280,7 +280,7 @@ def test_a_precision_that_is_not_there_is_refused_unless_it_is_left_open(monkeyp
 @pytest.mark.parametrize("entropy", [True, False])
 def test_the_discounts_of_a_batch_replace_the_learner_s(encoder, entropy):
     """In the written-out step as in autograd's."""
-    kwargs = {"target_bounds": (-0.1, 0.1), "entropy_in_target": entropy}
+    kwargs = {"target_bounds": (-0.1, 0.1), "backup_entropy": entropy}
     draw = torch.Generator().manual_seed(2)
     batches = [b._replace(discounts=torch.rand(64, 1, generator=draw)) for b in make_batches(3, SHAPES[encoder])]
     agents = [make_agent(encoder, **kwargs) for _ in range(2)]

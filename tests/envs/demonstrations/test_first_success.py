@@ -18,7 +18,7 @@ CLOUDS = [120, 133, 133, 113]  # steps after which the puck is slower than 0.1 m
 def rewards():
     """The task's reward, by observation."""
     envs = {name: PushEnv("push-slot", success_speed=speed) for name, speed in SUCCESS_SPEEDS.items()}
-    yield {name: env.goal_reward for name, env in envs.items()}
+    yield {name: env.compute_reward for name, env in envs.items()}
     for env in envs.values():
         env.close()
 
@@ -110,7 +110,7 @@ def test_reading_cuts_and_says_so(rewards, tmp_path, capsys):
     save_demonstrations(path, [whole, idle(whole), dataclasses.replace(idle(whole), actions=None)], {})
     assert [t.horizon for t in load_demonstrations(path, "state")] == [126, 156, 156]
     assert capsys.readouterr().out == ""
-    trajectories = load_demonstrations(path, "state", goal_reward=rewards["state"])
+    trajectories = load_demonstrations(path, "state", compute_reward=rewards["state"])
     assert capsys.readouterr().out.splitlines() == [
         f"{path}: demo_{i}: cut from 156 to 126 steps, at the first success of state observations" for i in (1, 2)
     ]
@@ -120,7 +120,7 @@ def test_reading_cuts_and_says_so(rewards, tmp_path, capsys):
     np.testing.assert_array_equal(trajectories[1].actions, whole.actions)
     assert trajectories[2].actions is None
     shipped = asset("demonstrations/push-slot-1.hdf5")
-    (clouds,) = load_demonstrations(shipped, "pointcloud", goal_reward=rewards["pointcloud"], states=True)
+    (clouds,) = load_demonstrations(shipped, "pointcloud", compute_reward=rewards["pointcloud"], states=True)
     assert clouds.horizon == 120 and len(clouds.actions) == 120 and len(clouds.states) == 121
     assert "cut from 126 to 120 steps" in capsys.readouterr().out
 
@@ -128,5 +128,5 @@ def test_reading_cuts_and_says_so(rewards, tmp_path, capsys):
 def test_a_demonstration_without_success_stays_whole(rewards, tmp_path, capsys):
     path = tmp_path / "short.hdf5"
     save_demonstrations(path, [SHIPPED[0].until(60)], {})
-    assert load_demonstrations(path, "state", goal_reward=rewards["state"])[0].horizon == 60
+    assert load_demonstrations(path, "state", compute_reward=rewards["state"])[0].horizon == 60
     assert capsys.readouterr().out == ""
