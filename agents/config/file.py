@@ -117,7 +117,8 @@ def _of_earlier_version(config: Any) -> Any:
     config = {name: value for name, value in config.items() if (name, value) != ("preset", "fast")}
     learner = {"backup_entropy" if n == "entropy_in_target" else n: v for n, v in config["learner"].items()}
     if "gradient_steps" in learner:
-        learner = EARLIER | learner | {"update_ratio": learner.pop("gradient_steps")}
+        ratio = learner.pop("gradient_steps")
+        learner = EARLIER | learner | {"update_ratio": ratio}
     return config | {"learner": learner}
 
 
