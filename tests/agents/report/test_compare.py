@@ -16,6 +16,7 @@ from agents import compare, runs
 from agents.compare import main
 from agents.config.file import to_json
 from agents.config.train import PRESETS, EvaluationConfig, LearnerConfig, TrainConfig
+from agents.launch.local import start_or_resume
 from agents.report.curves import quartiles
 from agents.report.table import read_curve
 from agents.train import parse
@@ -151,7 +152,7 @@ def test_a_training_is_started_with_the_settings_that_are_compared(obs, preset, 
     config = compare.CompareConfig(obs=(obs,), method=("potential",), grids=2, preset=preset)
     training = compare._training(config, (obs, "potential"), seed=7)
     assert (training.method, training.grids, training.seed) == ("potential", 2, 7)
-    _, module, name, *arguments = compare.start_or_resume(training, tmp_path / "a run")
+    _, module, name, *arguments = start_or_resume(training, tmp_path / "a run")
     assert [module, name] == ["-m", "agents.train"]
     assert parse(arguments) == dataclasses.replace(training, out=tmp_path / "a run")
 
