@@ -11,6 +11,7 @@ import tyro
 from agents import runs
 from agents.config import METHODS, PRESETS, Observation, TrainConfig, run_name
 from agents.config.file import Settings
+from agents.config.methods import DEFAULT
 from agents.launch.local import run_missing
 from agents.report.curves import draw_curves
 from agents.report.table import Group, read_curve, results_table
@@ -32,7 +33,7 @@ class CompareConfig:
 
     obs: tuple[Observation, ...] = ("state", "pointcloud")
     """Observation types to compare."""
-    method: tuple[str, ...] = ("buffer+potential+annealing",)
+    method: tuple[str, ...] = (DEFAULT,)
     """Methods to compare: rows of the paper's table, named as for agents.train."""
     seeds: Annotated[int, Range(1, 1000)] = 3
     """Seeds 0 … N − 1 of each combination of observation and method."""
@@ -104,7 +105,7 @@ def _other_settings(config: CompareConfig, directories: dict[Group, list[Path]])
         for seed, directory in enumerate(found):
             wanted = Settings(_training(config, group, seed)).get_state()
             has = Settings(runs.read_config(directory)).get_state()
-            other = [f"{name} {has[name]} ({wanted[name]})" for name in wanted if has[name] != wanted[name]]
+            other = [f"{name} {has.get(name)} ({wanted[name]})" for name in wanted if has.get(name) != wanted[name]]
             lines += [f"- {directory}: {', '.join(other)}\n"] * bool(other)
     return "".join(["\nTrained with other settings than those compared:\n\n", *lines]) if lines else ""
 

@@ -14,9 +14,9 @@ from agents import runs
 from agents.collecting.finite_env import FiniteEnv
 from agents.collecting.stopwatch import describe_shares
 from agents.collecting.worker import Inline, Worker
-from agents.config import PRESETS, TrainConfig
+from agents.config import METHODS, PRESETS, TrainConfig
 from agents.config.command import command
-from agents.config.command_line import refuse_changes, value_of
+from agents.config.command_line import refuse_changes, refuse_unused, value_of
 from agents.config.file import Settings, to_json
 from agents.evaluation.episodes import EVALUATION_SEED, Evaluator, evaluate
 from agents.methods import collect_beside, make_agent
@@ -172,6 +172,8 @@ def parse(arguments: list[str] | None = None) -> TrainConfig:
     presets = PRESETS.get(value_of(arguments, "--preset") or "default", PRESETS["default"])
     default = stored or presets.get(value_of(arguments, "--obs") or "state", presets["state"])
     config = tyro.cli(TrainConfig, args=arguments, default=default, prog="python -m agents.train")
+    if config.method in METHODS:
+        refuse_unused(config, default)
     if stored is not None:
         refuse_changes(config, stored, Path(str(resumed)))
     return config

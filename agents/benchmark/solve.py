@@ -37,7 +37,7 @@ class SolveConfig:
     the first environment step until the second result is known, evaluations included. Trainings run one after another
     with the default settings and evaluate 50 episodes every 2000 environment steps. Finished runs in --out are reused;
     interrupted runs are resumed, and the interruption does not count. Arguments after " -- " are passed to
-    agents.train: --solve --seeds 5 -- --potential.combine sum --learner.guided-share 0
+    agents.train: --solve --seeds 5 -- --method buffer+potential+annealing --potential.combine sum
     """
 
     seeds: Annotated[int, Range(1, 1000)] = 3

@@ -2,14 +2,14 @@
 
 import shlex
 
-from agents.config.file import Settings
+from agents.config.file import Settings, flat
 from agents.config.train import PRESETS, TrainConfig
 
 
 def command(config: TrainConfig) -> str:
     """Return the command line of agents.train that reproduces a training configuration."""
     preset = PRESETS[config.preset][config.obs]
-    wanted, usual = Settings(config).get_state(), Settings(preset).get_state()
+    wanted, usual = Settings(config).get_state(), flat(preset)
     words = ["--obs", config.obs, "--seed", config.seed]
     words += ["--preset", config.preset] * (config.preset != "default")
     words += ["--steps", config.steps] * (config.steps != preset.steps)

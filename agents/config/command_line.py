@@ -4,7 +4,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from agents.config.file import flat
+from agents.config.file import flat, unused
 
 
 def value_of(arguments: list[str], flag: str) -> str | None:
@@ -35,3 +35,19 @@ def refuse_changes(given: Any, stored: Any, directory: Path) -> None:
             f"{directory} is resumed with the configuration stored there, of which only --steps may be changed: "
             + "; ".join(changed)
         )
+
+
+def refuse_unused(given: Any, default: Any) -> None:
+    """Check that no setting is changed which the method does not use.
+
+    Args:
+        given: Configuration of the command line.
+        default: Configuration that the command line changes.
+
+    Raises:
+        ValueError: There is such a setting; the message names its flag.
+    """
+    now, before = flat(given), flat(default)
+    for name in unused(given):
+        if now[name] != before[name]:
+            raise ValueError(f"--{name.replace('_', '-')} has no effect with --method {given.method}; leave it out")

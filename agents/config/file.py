@@ -12,10 +12,18 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from agents.config.methods import METHODS
 from agents.config.train import TrainConfig, check
 from envs.files import open_regular
 from envs.ranges import MANY
 
+# Settings that only methods with a part use, by the beginning of their names.
+USED_BY = {
+    "guide": ("learner.guide",),
+    "potential": ("potential.",),
+    "annealing": ("learner.annealing_steps",),
+    "buffer": ("learner.demonstration_share",),
+}
 LARGEST = 100_000  # maximum file size [bytes]
 # Settings of earlier versions, which took `learner.gradient_steps` gradient steps after every environment step.
 EARLIER = {
@@ -29,16 +37,29 @@ EARLIER = {
 
 
 def to_json(config: Any) -> str:
-    """Serialise a configuration as JSON."""
-    return json.dumps(dataclasses.asdict(config), indent=2, default=os.fspath) + "\n"
+    """Serialise a configuration as JSON; of a training, the settings that its method uses."""
+    data = dataclasses.asdict(config)
+    for name in unused(config):
+        part, _, last = name.rpartition(".")
+        del (data[part] if part else data)[last]
+    return json.dumps(data, indent=2, default=os.fspath) + "\n"
 
 
 def flat(config: Any) -> dict[str, Any]:
-    """Return the settings as plain data by name; nested settings are named "part.name"."""
-    data = json.loads(to_json(config))
+    """Return all settings as plain data by name; nested settings are named "part.name"."""
+    data = json.loads(json.dumps(dataclasses.asdict(config), default=os.fspath))
     parts = {name: part for name, part in data.items() if isinstance(part, dict)}
     settings = {name: value for name, value in data.items() if name not in parts}
     return settings | {f"{part}.{name}": value for part in parts for name, value in parts[part].items()}
+
+
+def unused(config: Any) -> list[str]:
+    """Return the names of the settings that the method of a training does not use."""
+    if not isinstance(config, TrainConfig):
+        return []
+    method = METHODS[config.method]
+    parts = [prefix for part, prefixes in USED_BY.items() if not getattr(method, part) for prefix in prefixes]
+    return [name for name in flat(config) if name.startswith(tuple(parts))]
 
 
 def read_config_file(path: Path, kind: Any = TrainConfig, check: Callable[[Any], None] = check) -> Any:
@@ -80,8 +101,8 @@ class Settings:
     """Settings of a run as part of its checkpoints, to detect later changes of `config.json`."""
 
     def __init__(self, config: TrainConfig) -> None:
-        may_change = ("steps", "out", "resume", "parallel")
-        self.settings = {name: value for name, value in flat(config).items() if name not in may_change}
+        left_out = ["steps", "out", "resume", "parallel", *unused(config)]
+        self.settings = {name: value for name, value in flat(config).items() if name not in left_out}
 
     def get_state(self) -> dict[str, Any]:
         """Return the settings by name."""
@@ -119,6 +140,11 @@ def _of_earlier_version(config: Any) -> Any:
     if "gradient_steps" in learner:
         ratio = learner.pop("gradient_steps")
         learner = EARLIER | learner | {"update_ratio": ratio}
+    method, share = config.get("method"), learner.get("guided_share")
+    if share == 0:
+        del learner["guided_share"]
+    elif share and f"{method}+guide" in METHODS:  # the guide was in the names of methods with the potential
+        config["method"] = f"{method}+guide"
     return config | {"learner": learner}
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from agents.config.methods import METHODS
+from agents.config.methods import DEFAULT, METHODS
 from envs.ranges import COUNT, MANY, SEED, Range, check_ranges
 
 Observation = Literal["state", "pointcloud"]
@@ -67,9 +67,9 @@ class LearnerConfig:
     """Factor on the reward, shaping included."""
     demonstration_share: Annotated[float, Range(0, 1, "()")] = 0.1
     """Share of demonstrated transitions in each batch, for methods with demonstrations in the replay buffer."""
-    guided_share: Annotated[float, Range(0, 1)] = 0.5
+    guided_share: Annotated[float, Range(0, 1, "(]")] = 0.5
     """Probability per training step that the goal policy of the prior acts instead of the agent, for methods with the
-    potential."""
+    guide."""
     guide_decay: Annotated[tuple[int, int], Range(0, MANY)] = (4_000, 8_000)
     """Environment steps between which guided_share falls linearly to 0; a guide that acts to the end hides the agent's
     own failures from the replay buffer."""
@@ -107,9 +107,10 @@ class TrainConfig:
     """Registered task; push-slot: push the puck into the U-shaped slot."""
     grids: Literal[1, 2, 3] = 1
     """Number of active reset grids; each has one demonstration."""
-    method: str = "buffer+potential+annealing"
-    """Row of the paper's table: buffer+potential+annealing, buffer+potential, potential+annealing, potential, buffer
-    or sparse."""
+    method: str = DEFAULT
+    """Parts that are switched on, as a row of the paper's table: buffer+potential+annealing, buffer+potential,
+    potential+annealing, potential, buffer or sparse. +guide, after those with the potential, adds the guide, which the
+    paper does not have."""
     encoder: str | None = None
     """Registered encoder; default: "state" for states, "pointnet" for clouds."""
     estimator: Path | None = None
@@ -156,6 +157,7 @@ class TrainConfig:
 # The paper's configuration (tables 1 and 2; "default configurations" of SAC in Stable-Baselines3).
 PAPER = TrainConfig(
     preset="paper",
+    method="buffer+potential+annealing",
     steps=200_000,
     learner=LearnerConfig(
         learning_rate=3e-4,
@@ -170,7 +172,6 @@ PAPER = TrainConfig(
         ent_coef="auto",
         backup_entropy=True,
         target_bounds=(-2.0, 1.0),
-        guided_share=0.0,
         net_arch=(256, 256),
         encoder_training="scratch",
     ),

@@ -37,8 +37,13 @@ def run_missing(trainings: Sequence[tuple[TrainConfig, Path]], parallel: int) ->
         parallel: Maximum number of concurrent processes.
 
     Raises:
-        ValueError: Runs failed; raised after all runs have ended, and the message names their directories.
+        ValueError: A directory holds a run of another method. Or runs failed; raised after all runs have ended, and the
+            message names their directories.
     """
+    for training, directory in trainings:
+        there = os.path.lexists(directory / runs.CONFIG)
+        if there and (method := runs.read_config(directory).method) != training.method:
+            raise ValueError(f"{directory} holds a run of {method}, not of {training.method}; move it away")
     waiting = [
         (directory, start_or_resume(training, directory))
         for training, directory in trainings

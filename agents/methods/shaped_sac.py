@@ -89,7 +89,7 @@ def make_agent(config: TrainConfig, *environments: gym.Env) -> SAC:
     if method.buffer:
         demonstrated = demonstrated_rows(config, model, trajectories, shaping)
         buffer.set_demonstrations(demonstrated, learner.demonstration_share)
-    if potential is not None and estimator is not None and learner.guided_share > 0:
+    if method.guide and potential is not None and estimator is not None:
         model.guide = Guide(
             potential, estimator, learner.guided_share, learner.guide_noise, config.seed, learner.guide_decay
         )

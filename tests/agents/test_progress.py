@@ -110,8 +110,8 @@ def test_an_interrupted_run_shows_where_it_stopped(config, crash, capsys):
 
 def test_a_short_run_logs_a_row_without_any_evaluation_in_it(config):
     evaluation = dataclasses.replace(config.evaluation, every=10**6)
-    learner = dataclasses.replace(config.learner, learning_starts=10**6, guided_share=0.0)
-    train(dataclasses.replace(config, steps=2000, evaluation=evaluation, learner=learner))
+    learner = dataclasses.replace(config.learner, learning_starts=10**6)
+    train(dataclasses.replace(config, method="potential", steps=2000, evaluation=evaluation, learner=learner))
     rows = read_progress(config.out / "progress.csv")
     assert any("rollout/ep_len_mean" in row for row in rows[:-1])
     assert rows[-1]["step"] == 2000 and {"rollout/ep_rew_mean", "eval/success_rate"} <= rows[-1].keys()

@@ -128,7 +128,7 @@ def measured(settings, tmp_path_factory):
 
 
 def directory(out, number):
-    return out / f"push-slot-1-state-buffer+potential+annealing-seed{number}"
+    return out / f"push-slot-1-state-buffer+potential+annealing+guide-seed{number}"
 
 
 def again(out, settings, *arguments):

@@ -30,7 +30,6 @@ PAPER = {
     "learner.demonstration_share": 0.1,  # Experiments, Baselines
     "learner.target_bounds": (-2.0, 1.0),  # appendix
     "learner.reward_scale": 1.0,  # eq. reshaped_reward
-    "learner.guided_share": 0.0,  # Discussion: future work
     "potential.combine": "sum",  # eq. demo_pot
     "potential.terminal": 1.0,  # footnote of eq. demo_pot
     "potential.radius": 0.1,  # appendix: the prior was trained up to this distance

@@ -63,12 +63,12 @@ def test_it_is_not_continued_and_nothing_is_written(earlier, checkpoint, capsys)
 
 def test_its_result_is_compared(earlier, tmp_path, capsys):
     """With the settings that differ from those of this version."""
-    directory = earlier.rename(tmp_path / "push-slot-1-state-buffer+potential+annealing-seed0")
+    directory = earlier.rename(tmp_path / "push-slot-1-state-buffer+potential+annealing+guide-seed0")
     results = {"success_rate": 0.97, "mean_steps": 31.5, "environment_steps": 40_000, "seconds": 900.0}
     (directory / "result.json").write_text(json.dumps(results))
     (directory / "progress.csv").write_text("step,eval/success_rate\n5000,0.5\n40000,0.97\n")
     words = ["--runs", str(tmp_path), "--out", str(tmp_path / "report"), "--obs", "state", "--seeds", "1"]
-    compare([*words, "--method", "buffer+potential+annealing"])
+    compare(words)
     printed = capsys.readouterr().out
     ratio = PRESETS["default"]["state"].learner.update_ratio
     assert "97.0" in printed and f"learner.update_ratio 2.0 ({ratio})" in printed

@@ -54,8 +54,8 @@ class Broken(gym.Wrapper):
 def config(small):
     """Learning begins at step 20, a checkpoint lies at 30."""
     base = small(steps=60, checkpoint_every=30)
-    learner = dataclasses.replace(base.learner, learning_starts=20, guided_share=0.0)
-    return dataclasses.replace(base, learner=learner)
+    learner = dataclasses.replace(base.learner, learning_starts=20)
+    return dataclasses.replace(base, method="buffer+potential+annealing", learner=learner)
 
 
 def stopped(config, capsys):
@@ -67,8 +67,8 @@ def stopped(config, capsys):
         20,
         "--learner.batch-size",
         16,
-        "--learner.guided-share",
-        0,
+        "--method",
+        config.method,
         "--learner.block",
         5,
         "--learner.update-ratio",

@@ -8,6 +8,7 @@ import pytest
 import torch
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
+from agents.config import METHODS
 from agents.methods.shaped_sac import make_agent
 from agents.replay.shaped import ShapedReplayBuffer
 from agents.sac.algorithm import SAC
@@ -46,14 +47,14 @@ def test_targets_stay_within_their_bounds_and_a_goal_keeps_its_one(model):
 
 
 def test_methods_switch_on_what_their_names_say(small):
-    for method in ("buffer+potential+annealing", "potential", "buffer", "sparse"):
+    for method in METHODS:
         config = small(method=method)
         agent = make_agent(config, make_env(config))
         buffer = agent.replay_buffer
         assert (buffer.potential is not None) == ("potential" in method)
         assert (buffer.demonstrations is not None) == ("buffer" in method)
         assert agent.annealing_steps == (100 if "annealing" in method else 0)
-        assert (agent.guide is not None) == ("potential" in method)
+        assert (agent.guide is not None) == ("guide" in method)
 
 
 def test_demonstrations_end_with_the_reward_of_the_task(model):
