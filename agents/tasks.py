@@ -46,8 +46,8 @@ class Task:
         make: Makes the environment: `make(obs=…, grids=…, render_mode=…)`.
         views: Kinds of observation, by name.
         make_play: Makes the environment in which the prior is learned: `make_play(obs=…, success_speed=…,
-            goal_speed=…)`, with `achieved_goal` and `desired_goal` in `info` and `compute_reward` as in Gymnasium's
-            GoalEnv. None without one.
+            goal_speed=…)`, with `achieved_goal` and `desired_goal` in `info` and `goal_reward` on the
+            environment. None without one.
         demonstrations: Shipped demonstrations, by number of grids.
         action_space: Of the environment.
         prior: Name of the environment in which the prior is learned, for its files.

@@ -19,13 +19,13 @@ class ObservedGoal(gymnasium.Wrapper):
     space).
 
     achieved position = desired position + extract(observation); achieved velocity = change of the achieved position
-    over the last step. From these, `compute_reward` of the environment gives `info["achieved_goal"]`,
+    over the last step. From these, `goal_reward` of the environment gives `info["achieved_goal"]`,
     `info["is_success"]`, the reward and `terminated`. In a frame that does not show the puck, the velocity is unknown
     and set to infinity, so no goal is reached.
 
     Args:
-        env: Environment with `compute_reward(achieved, desired)`, `info["desired_goal"]`, position and velocity, shape
-            (4,) [m, m/s], and a constant rate `metadata["render_fps"]` [steps/s].
+        env: Environment with `goal_reward(achieved_goal, desired_goal, info)`, `info["desired_goal"]`, position and
+            velocity, shape (4,) [m, m/s], and a constant rate `metadata["render_fps"]` [steps/s].
         goals: Goal set of the observations.
     """
 
@@ -62,5 +62,5 @@ class ObservedGoal(gymnasium.Wrapper):
     def _judged(self, info: dict[str, Any], velocity: np.ndarray) -> dict[str, Any]:
         seen = info.get("puck_visible", True)
         achieved = np.append(self._achieved, velocity if seen else np.full(2, np.inf))
-        reached = self.env.unwrapped.compute_reward(achieved, info["desired_goal"], info)  # type: ignore[attr-defined]
+        reached = self.env.unwrapped.goal_reward(achieved, info["desired_goal"], info)  # type: ignore[attr-defined]
         return info | {"achieved_goal": achieved, "is_success": bool(reached)}

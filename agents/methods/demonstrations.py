@@ -23,7 +23,7 @@ def load_trajectories(config: TrainConfig, env: gym.Env) -> list[Trajectory]:
     """
     base: Any = env.unwrapped
     return load_demonstrations(
-        _demonstrations(config), obs=config.obs, filter_key=config.filter_key, compute_reward=base.compute_reward
+        _demonstrations(config), obs=config.obs, filter_key=config.filter_key, compute_reward=base.goal_reward
     )
 
 
@@ -44,7 +44,7 @@ def refuse_failed(trajectories: list[Trajectory], config: TrainConfig, env: gym.
     for trajectory in trajectories:
         state, cloud = (trajectory.observations.get(name) for name in ("state", "pointcloud"))
         if state is not None:
-            away, success = state[-1, 4:6], base.compute_reward(state[-1, 4:8], np.zeros(4), {}) > 0
+            away, success = state[-1, 4:6], base.goal_reward(state[-1, 4:8], np.zeros(4), {}) > 0
         else:
             assert cloud is not None
             away = cloud[-1, :, 2:].mean(axis=0)

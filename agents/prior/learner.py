@@ -44,7 +44,7 @@ def make_goal_learner(config: PretrainConfig, env: gym.Env) -> SAC:
         replay_buffer_class=HindsightReplayBuffer,
         replay_buffer_kwargs={
             "goals": get_task(config.task).view(config.obs).goals,
-            "compute_reward": env.unwrapped.compute_reward,  # type: ignore[attr-defined]
+            "compute_reward": env.unwrapped.goal_reward,  # type: ignore[attr-defined]
             "goal_speed": config.goal_speed,
             "relabelled": learner.relabelled,
             "nearby": config.nearby,

@@ -8,7 +8,7 @@ import numpy as np
 from envs.push.geometry import SLOT
 from envs.push.success import lies_on_table
 
-# As `PushEnv.compute_reward`: puck and goal, position and velocity each, shapes (..., 4), and info → reward (...).
+# As `PushEnv.goal_reward`: puck and goal, position and velocity each, shapes (..., 4), and info → reward (...).
 ComputeReward = Callable[[np.ndarray, np.ndarray, Any], np.ndarray]
 STEP = 0.05  # time between two observations [s]
 

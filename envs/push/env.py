@@ -30,7 +30,7 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
     Δs_E ∈ [−1, 1]², the displacement of the tip in units of ``MAX_DISPLACEMENT``.
 
     The reward is 1 on success, which terminates the episode, and 0 otherwise; the time limit truncates the episode.
-    Success means that the puck is in the goal set, which is defined in the plane (`compute_reward`), and lies flat on
+    Success means that the puck is in the goal set, which is defined in the plane (`goal_reward`), and lies flat on
     the table. Every `info` has `is_success`, and `achieved_goal` and `desired_goal`, position and velocity of puck and
     goal, world frame, shape (4,) [m, m/s].
 
@@ -241,7 +241,7 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         names = ("task", "horizon", "grids", "success_speed", "goal_speed", "render_mode", "camera")
         return {name: getattr(self, name) for name in names}
 
-    def compute_reward(self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: Any = None) -> np.ndarray:
+    def goal_reward(self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: Any = None) -> np.ndarray:
         """Compute the sparse reward: 1 in the goal set, otherwise 0.
 
         The goal set is: less than 2 cm from the goal, and slower than `success_speed` relative to it.
@@ -249,7 +249,7 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         Args:
             achieved_goal: Position and velocity of the puck, shape (..., 4) [m, m/s].
             desired_goal: Position and velocity of the goal, shape (..., 4) [m, m/s].
-            info: Ignored; as in Gymnasium's GoalEnv.
+            info: Ignored; the signature is that of Gymnasium's `GoalEnv.compute_reward`.
 
         Returns:
             Reward, shape (...).

@@ -145,7 +145,7 @@ def load_potentials(config: VisualizeConfig) -> tuple[Trajectory | None, dict[st
 def _until_success(path: Path, config: VisualizeConfig, obs: str | None = None) -> list[Trajectory]:
     """Read demonstrations, truncated at the success speed of the given observation; defaults to that of the state."""
     with closing(PushEnv("push-slot", success_speed=SUCCESS_SPEEDS[obs or "state"])) as task:
-        trajectories = load_demonstrations(path, obs, config.filter_key, task.compute_reward, states=True)
+        trajectories = load_demonstrations(path, obs, config.filter_key, task.goal_reward, states=True)
         size = len(get_simulator_state(task))
     for trajectory in trajectories:
         found = size if trajectory.states is None else trajectory.states.shape[1]

@@ -135,7 +135,7 @@ def back_and_forth(trajectory: Trajectory) -> Trajectory:
 @pytest.mark.parametrize("obs", ["state", "pointcloud"])
 def test_a_demonstration_ends_at_its_first_success(small, recorded, tmp_path, capsys, obs, change, action_free):
     """V_d, Φ and rows of the buffer are those of the file that somebody has trimmed."""
-    end = first_success(recorded.observations, make_env(small(obs)).unwrapped.compute_reward)
+    end = first_success(recorded.observations, make_env(small(obs)).unwrapped.goal_reward)
     trimmed, longer = cut(recorded, 0, end), change(recorded)
     if action_free:
         trimmed, longer = (dataclasses.replace(t, actions=None) for t in (trimmed, longer))

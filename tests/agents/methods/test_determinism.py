@@ -9,9 +9,10 @@ import pytest
 SCRIPT = """
 import sys, hashlib
 import numpy as np
-from agents.methods.shaped_sac import make_agent, make_env
+from agents.methods import make_agent
 from agents.config.train import LearnerConfig, TrainConfig
-from agents.finite import FiniteEnv
+from agents.collecting.finite_env import FiniteEnv
+from agents.tasks import make_env
 
 seed, estimator, demonstrations = int(sys.argv[1]), *sys.argv[2:]
 learner = LearnerConfig(batch_size=16, learning_starts=50, net_arch=(32, 32))

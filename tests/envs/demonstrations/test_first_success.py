@@ -18,7 +18,7 @@ CLOUDS = [120, 133, 133, 113]  # steps after which the puck is slower than 0.1 m
 def rewards():
     """The task's reward, by observation."""
     envs = {name: PushEnv("push-slot", success_speed=speed) for name, speed in SUCCESS_SPEEDS.items()}
-    yield {name: env.compute_reward for name, env in envs.items()}
+    yield {name: env.goal_reward for name, env in envs.items()}
     for env in envs.values():
         env.close()
 

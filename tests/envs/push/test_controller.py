@@ -149,7 +149,7 @@ def test_inside_but_too_fast(slot):
         assert slot.robosuite._check_success() == success
         info = slot._info()
         assert info["is_success"] == success
-        assert slot.compute_reward(info["achieved_goal"], info["desired_goal"]) == success
+        assert slot.goal_reward(info["achieved_goal"], info["desired_goal"]) == success
     slot.reset(options={"puck": SLOT.goal, "end_effector": [0.15, 0.0]})
     slot.data.qvel[-6] = 0.25  # faster than friction stops within a step
     _, reward, terminated, _, info = slot.step(np.zeros(2))

@@ -86,7 +86,7 @@ def test_reward_equals_goal_reward_and_ends_with_success():
     env = PushEnv("push-slot", success_speed=0.02)
     rewards, terminated, truncated, infos = play(env, seed=3)
     achieved, desired = (np.array([info[k] for info in infos]) for k in ("achieved_goal", "desired_goal"))
-    np.testing.assert_array_equal(env.compute_reward(achieved, desired), rewards)
+    np.testing.assert_array_equal(env.goal_reward(achieved, desired), rewards)
     assert rewards == [0.0] * (len(rewards) - 1) + [1.0]
     assert [info["is_success"] for info in infos] == terminated == [bool(reward) for reward in rewards]
     assert not any(truncated)
@@ -104,7 +104,7 @@ def test_goal_reward_threshold(slot):
     achieved = rng.uniform(-0.04, 0.04, (1000, 4))
     goal = np.array([*SLOT.goal, 0.0, 0.0])
     expected = (np.hypot(*achieved[:, :2].T) < 0.02) & (np.hypot(*achieved[:, 2:].T) < 0.02)
-    np.testing.assert_array_equal(slot.compute_reward(achieved, goal), expected)
+    np.testing.assert_array_equal(slot.goal_reward(achieved, goal), expected)
     assert 0.01 < expected.mean() < 0.5
 
 
@@ -120,7 +120,7 @@ def test_a_puck_in_the_goal_succeeds_below_the_paper_s_speed(name, obs, limit):
     for speed, success in ((0.98 * limit, True), (1.02 * limit, False)):
         base.data.qvel[-6:-4] = speed * np.array([0.6, 0.8])
         info = base._info()
-        assert info["is_success"] == success == (base.compute_reward(info["achieved_goal"], info["desired_goal"]) == 1)
+        assert info["is_success"] == success == (base.goal_reward(info["achieved_goal"], info["desired_goal"]) == 1)
     env.close()
 
 

@@ -90,7 +90,7 @@ def test_a_fresh_recording_replays_by_its_actions(slot, tmp_path):
         *_, last = played = list(play_actions(slot, demonstration))
         error = np.abs(np.array(played) - demonstration.observations["state"])
         assert error[:, [0, 1, 4, 5]].max() <= allowed  # [m]
-        assert slot.compute_reward(last[4:8], np.zeros(4)) == 1
+        assert slot.goal_reward(last[4:8], np.zeros(4)) == 1
 
 
 def test_the_goal_of_the_plane_is_played_back_too():
