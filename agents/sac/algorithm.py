@@ -81,6 +81,9 @@ class SAC(GradientStep):
 
     def _setup_model(self) -> None:
         super()._setup_model()
+        if self.ent_coef_optimizer is not None:  # the same Adam as for actor and critics, which rounds alike
+            for group in self.ent_coef_optimizer.param_groups:
+                group["fused"] = self.policy.optimizer_kwargs.get("fused")
         refuse_normalised(self._vec_normalize_env)
         if isinstance(self.observation_space, spaces.Dict) and type(self.actor.features_extractor) is FlattenExtractor:
             raise ValueError("observations are a dictionary, which FlattenExtractor cannot take; use MultiInputPolicy")
