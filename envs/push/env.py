@@ -30,9 +30,8 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
     Δs_E ∈ [−1, 1]², the displacement of the tip in units of ``MAX_DISPLACEMENT``.
 
     The reward is 1 on success, which terminates the episode, and 0 otherwise; the time limit truncates the episode.
-    Success means that the puck is in the goal set, which is defined in the plane (`goal_reward`), and lies flat on
-    the table. Every `info` has `is_success`, and `achieved_goal` and `desired_goal`, position and velocity of puck and
-    goal, world frame, shape (4,) [m, m/s].
+    Success: the puck is in the goal set, which is defined in the plane (`goal_reward`), and lies flat on the table.
+    Every `info` has `is_success`, `achieved_goal` and `desired_goal` (position, velocity, world frame, (4,) [m, m/s]).
 
     Args:
         task: "push-slot" or "push-plane".
