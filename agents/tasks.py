@@ -44,13 +44,13 @@ class Task:
 
     Attributes:
         make: Makes the environment: `make(obs=…, grids=…, render_mode=…)`.
-        views: Kinds of observation, by name.
+        views: Observation types by name.
         make_play: Makes the environment in which the prior is learned: `make_play(obs=…, success_speed=…,
             goal_speed=…)`, with `achieved_goal` and `desired_goal` in `info` and `goal_reward` on the
             environment. None without one.
         demonstrations: Shipped demonstrations, by number of grids.
-        action_space: Of the environment.
-        prior: Name of the environment in which the prior is learned, for its files.
+        action_space: Action space of the environment.
+        prior: Name of the environment in which the prior is learned, used in file names.
     """
 
     make: Callable[..., gym.Env]

@@ -2,14 +2,10 @@
 
 from copy import deepcopy
 
-import gymnasium as gym
-import numpy as np
 import pytest
 import torch
 from stable_baselines3 import SAC as StockSAC
-from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.logger import Logger
-from stable_baselines3.common.type_aliases import ReplayBufferSamples
 from torch import nn
 from torch.nn.utils import parametrizations
 
@@ -19,45 +15,10 @@ from agents.sac.averaging import MovingAverage
 from agents.sac.device import resolve_precision
 from agents.sac.fast.update import Update, is_supported
 from agents.sac.policy import EncoderExtractor, SharedEncoderPolicy
+from tests.agents.sac.batches import GivenBatches, Walk, make_batches
 
 SHAPES = {"state": (8,), "pointnet": (20, 4)}
 PAPER = {"target_bounds": (-0.1, 0.1), "backup_entropy": False, "annealing_steps": 100}
-
-
-class Walk(gym.Env):
-    """Random observations of some shape."""
-
-    action_space = gym.spaces.Box(-1, 1, (2,), np.float32)
-
-    def __init__(self, shape: tuple[int, ...] = (8,)):
-        self.observation_space = gym.spaces.Box(-1, 1, shape, np.float32)
-
-    def reset(self, *, seed=None, options=None):
-        return self.observation_space.sample(), {}
-
-    def step(self, action):
-        return self.observation_space.sample(), 0.0, False, False, {}
-
-
-class GivenBatches(ReplayBuffer):
-    """Returns the batches that it is given, in order."""
-
-    batches: list[Batch]
-
-    def sample(self, batch_size, env=None):
-        return ReplayBufferSamples(*self.batches.pop(0)[:5])
-
-
-def make_batches(count: int, shape: tuple[int, ...] = (8,), size: int = 64) -> list[Batch]:
-    draw = torch.Generator().manual_seed(1)
-
-    def uniform(*shape: int) -> torch.Tensor:
-        return torch.rand(size, *shape, generator=draw) * 0.4 - 0.2
-
-    return [
-        Batch(uniform(*shape), 5 * uniform(2), uniform(*shape), (uniform(1) > 0.1).float(), uniform(1))
-        for _ in range(count)
-    ]
 
 
 def make_agent(encoder: str = "state", *, seed: int = 0, net_arch=(32, 24), policy_kwargs=None, **kwargs) -> SAC:
