@@ -26,6 +26,7 @@ from agents.runs.callbacks import Checkpoint, Evaluate, GoodEnough, Progress
 from agents.runs.fault_report import reporting
 from agents.runs.lock import locked
 from agents.runs.log import RunLogger
+from agents.runs.machine import Occupation
 from agents.runs.resume import advice, prepare, refuse_existing, resume
 from agents.sac import SAC
 from agents.tasks import make_env
@@ -69,11 +70,12 @@ def train(config: TrainConfig) -> dict[str, Any]:
             refuse_existing(directory)
         beside = resume(model, config, directory) if resumed else {}
         write_text(directory / runs.CONFIG, to_json(config))
+        occupation = Occupation()
         try:
             log = RunLogger(directory, model.num_timesteps, model.target_bounds)
             with reporting(directory, model), closing(log) as logger:
                 seconds = _learn(model, evaluation_env, config, directory, beside, logger)
-                result = _finish(model, evaluation_env, config, directory, seconds)
+                result = _finish(model, evaluation_env, config, directory, seconds, occupation.others())
         except OSError as error:
             raise OSError(f"{error}; {advice(directory)}") from error
     for env in (*environments, evaluation_env):
@@ -139,7 +141,7 @@ def _learn(
 
 
 def _finish(
-    model: SAC, evaluation_env: gym.Env, config: TrainConfig, directory: Path, seconds: float
+    model: SAC, evaluation_env: gym.Env, config: TrainConfig, directory: Path, seconds: float, others: float
 ) -> dict[str, Any]:
     """Write the policy, evaluate the policy read from the file, and write the result."""
     write_tensors(directory / runs.POLICY, runs.policy_weights(model.averaged_actor))
@@ -152,6 +154,7 @@ def _finish(
         "seed": config.seed,
         "environment_steps": model.num_timesteps,
         "seconds": round(seconds, 1),
+        "others": round(others, 2),
         "command": command(config),
         **final.to_dict(),
     }

@@ -17,7 +17,6 @@ from envs.push.geometry import GRIDS
 from envs.push.make import SUCCESS_SPEEDS, make_push
 from envs.ranges import SEED, Range, check_range
 
-TASKS = ("push-slot", "push-plane")
 ATTEMPTS = 10  # episodes per demonstration before the command gives up
 
 
@@ -97,6 +96,9 @@ def record(
         seed: Seed of the first episode; each further episode increments it by 1.
         overwrite: Replace an existing file.
     """
+    from envs.push.env import TASKS  # imported late: it imports the simulator
+    from envs.push.playback import describe_environment
+
     episodes = grids if episodes is None else episodes
     if task not in TASKS:
         raise ValueError(f"--task: unknown task {task!r}; known tasks: {', '.join(TASKS)}")
@@ -108,8 +110,6 @@ def record(
     if out.exists() and not overwrite:
         raise FileExistsError(f"{out}: exists already; choose another name or --overwrite")
     check_replaceable(out)
-    from envs.push.playback import describe_environment  # imported late: it imports the simulator
-
     clouds = "pointcloud" in obs
     # The lowest success speed, so that demonstrations end in the goal set for every observation.
     arguments: dict[str, Any] = {"grids": grids} | (

@@ -23,8 +23,8 @@ LEVELS = (
     ("methods",),
     ("prior", "runs"),
     ("launch", "report"),
-    ("train", "evaluate", "pretrain", "compare"),
-    ("benchmark",),
+    ("train", "evaluate", "pretrain"),
+    ("benchmark", "compare"),
 )
 SIMULATOR = {"mujoco", "robosuite"}
 FORBIDDEN = {

@@ -1,7 +1,4 @@
-"""Benchmark of the project and the stock stack, stage by stage: ``python -m agents.benchmark``.
-
-With ``--solve`` it measures the time to the solved task.
-"""
+"""Benchmark of the project and the stock stack, stage by stage: ``python -m agents.benchmark``."""
 
 import contextlib
 import json
@@ -24,8 +21,6 @@ class BenchmarkConfig:
     The stock stack consists of robosuite's environment, controller and cameras, Open3D, and Stable-Baselines3's SAC
     with a plain PointNet of the same layers. Both learners follow the paper: 2 gradient steps with batch size 512 per
     environment step. Only the project's training steps include the computation of Φ.
-
-    With --solve the time to the solved task is measured instead; --solve --help lists its options.
     """
 
     json: bool = False
@@ -45,19 +40,14 @@ class BenchmarkConfig:
 @one_line_errors
 def main(arguments: list[str] | None = None) -> None:
     """Entry point of ``python -m agents.benchmark``."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    if "--solve" in arguments:
-        from agents.benchmark.solve import main as solve
-
-        return solve([word for word in arguments if word != "--solve"])
     config = tyro.cli(BenchmarkConfig, args=arguments, prog="python -m agents.benchmark")
     check_range("threads", config.threads, Range(1, 1024))
     _limit_threads(config.threads)
     from rich.console import Console
 
     import envs  # noqa: F401 (first: it silences the messages of robosuite's import)
-    from agents.benchmark.machine import Occupation
     from agents.benchmark.report import conclusion, summarise, table
+    from agents.runs.machine import Occupation
 
     with contextlib.redirect_stdout(sys.stderr):
         settings = _settings(config)

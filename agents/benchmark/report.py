@@ -6,9 +6,9 @@ from typing import Any
 
 from rich.table import Table
 
-from agents.benchmark.machine import machine, remark
 from agents.benchmark.stages import DEMONSTRATIONS, IMAGE_SIZE, Settings, Stage
 from agents.benchmark.stock import IMAGE_SIZE as STOCK_IMAGE_SIZE
+from agents.runs.machine import machine, remark
 from envs.push.env import HORIZONS
 
 Times = dict[str, dict[str, float]]  # by stage, then by "project" or "stock": seconds per call

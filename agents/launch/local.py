@@ -5,7 +5,7 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from agents import runs
@@ -29,24 +29,24 @@ def start_or_resume(training: TrainConfig, directory: Path) -> list[str]:
     return [sys.executable, *shlex.split(command(training))[1:], *place]
 
 
-def run_missing(trainings: Sequence[tuple[TrainConfig, Path]], parallel: int) -> None:
+def run_missing(trainings: Mapping[Path, TrainConfig], parallel: int) -> None:
     """Start or resume every unfinished run, `parallel` at a time; the others continue if one fails.
 
     Args:
-        trainings: Configurations and their run directories.
+        trainings: Configurations by run directory.
         parallel: Maximum number of concurrent processes.
 
     Raises:
         ValueError: A directory holds a run of another method. Or runs failed; raised after all runs have ended, and the
             message names their directories.
     """
-    for training, directory in trainings:
+    for directory, training in trainings.items():
         there = os.path.lexists(directory / runs.CONFIG)
         if there and (method := runs.read_config(directory).method) != training.method:
             raise ValueError(f"{directory} holds a run of {method}, not of {training.method}; move it away")
     waiting = [
         (directory, start_or_resume(training, directory))
-        for training, directory in trainings
+        for directory, training in trainings.items()
         if not is_finished(directory, training.steps)
     ]
     running: list[tuple[Path, subprocess.Popen]] = []

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-import matplotlib
 import numpy as np
+from matplotlib.figure import Figure
 
 from agents.prior.calibration import Calibration
 from perception.picture import write_picture
@@ -11,10 +11,8 @@ from perception.picture import write_picture
 
 def plot_calibration(calibration: Calibration, path: Path) -> None:
     """Plot Ṽ_g and γ^n over n: one point per environment step, and the mean for each n."""
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(5, 4))
+    figure = Figure(figsize=(5, 4), layout="constrained")
+    axes = figure.subplots()
     n = calibration.remaining
     axes.scatter(n, calibration.values, s=3, alpha=0.15, color="tab:blue", label="one step")
     steps = np.unique(n)
@@ -22,6 +20,4 @@ def plot_calibration(calibration: Calibration, path: Path) -> None:
     axes.plot(steps, calibration.gamma**steps, color="black", linestyle="--", label="γⁿ")
     axes.set(xlabel="steps n until the goal", ylabel="value Ṽ_g", ylim=(0.3, 1.05))
     axes.legend()
-    figure.tight_layout()
     write_picture(figure, path, dpi=120)
-    plt.close(figure)

@@ -1,45 +1,53 @@
 """Results table in Markdown."""
 
-from pathlib import Path
-from typing import Any
+import math
+from collections.abc import Sequence
 
 import numpy as np
 
-from agents.runs.log import PROGRESS, read_progress
+from agents.report.outcome import Outcome
 
-Group = tuple[str, str]  # observation, method
+HEADINGS = (
+    "runs",
+    "seeds",
+    "success, mean ± std [%]",
+    "worst / Q1 / median / Q3",
+    "steps to the goal",
+    "solved",
+    "steps until solved, median / worst",
+    "minutes, median / worst",
+    "training steps",
+    "hours",
+)
 
 
-def results_table(results: dict[Group, list[dict[str, Any]]]) -> str:
-    """Format mean ± standard deviation and quartiles of the success rate [%] and the steps as the paper's table."""
-    lines = [
-        "| observation | method | seeds | success, mean ± std [%] | Q1 / median / Q3 | steps | training | hours |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for (obs, method), rows in results.items():
-        rate = 100 * np.array([r["success_rate"] for r in rows])
-        steps = [r["mean_steps"] for r in rows if r["mean_steps"] is not None]
-        taken = [r["environment_steps"] for r in rows]
-        q1, median, q3 = np.percentile(rate, [25, 50, 75])
+def results_table(groups: dict[str, list[Outcome]]) -> str:
+    """Format success rates as the paper's table, and steps and time until the task was solved, one row per group.
+
+    The time of a seed that did not solve the task is infinite.
+    """
+    lines = [f"| {' | '.join(HEADINGS)} |", "|---" * len(HEADINGS) + "|"]
+    for label, outcomes in groups.items():
+        rate = 100 * np.array([run.success_rate for run in outcomes])
+        steps = [run.mean_steps for run in outcomes if run.mean_steps is not None]
+        taken = [run.environment_steps for run in outcomes]
         cells = [
-            obs,
-            method,
-            len(rows),
+            label,
+            str(len(outcomes)),
             f"{rate.mean():.1f} ± {rate.std():.1f}",
-            f"{q1:.0f} / {median:.0f} / {q3:.0f}",
+            " / ".join(f"{value:.0f}" for value in np.percentile(rate, [0, 25, 50, 75])),
             f"{np.mean(steps):.1f}" if steps else "-",
+            str(sum(run.solved_steps is not None for run in outcomes)),
+            median_and_worst([run.solved_steps for run in outcomes]),
+            median_and_worst([run.solved_seconds and run.solved_seconds / 60 for run in outcomes], 1),
             "–".join(map(str, sorted({min(taken), max(taken)}))),
-            f"{sum(r['seconds'] for r in rows) / 3600:.2f}",
+            f"{sum(run.seconds for run in outcomes) / 3600:.2f}",
         ]
-        lines.append(f"| {' | '.join(map(str, cells))} |")
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
-def read_curve(directory: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Read the learning curve of a run.
-
-    Returns:
-        Environment steps (n,) and success rates (n,).
-    """
-    rows = [row for row in read_progress(directory / PROGRESS) if "eval/success_rate" in row]
-    return np.array([row["step"] for row in rows]), np.array([row["eval/success_rate"] for row in rows])
+def median_and_worst(values: Sequence[float | None], digits: int = 0) -> str:
+    """Format the median and the maximum of values of which None is infinite; infinite ones are shown as "-"."""
+    known = [math.inf if value is None else value for value in values]
+    return " / ".join("-" if math.isinf(v) else f"{v:.{digits}f}" for v in (float(np.median(known)), max(known)))

@@ -6,7 +6,7 @@ from pathlib import Path
 import assets
 from agents.evaluation import evaluate
 from agents.report.curves import draw_curves
-from agents.report.table import read_curve
+from agents.report.outcome import read_outcome
 from agents.runs import load_policy
 from agents.tasks import make_env
 
@@ -17,4 +17,4 @@ result = evaluate(policy, env, episodes=20, seed=3_000_000)
 env.close()
 low, high = result.interval
 print(f"{result.success_rate:.0%} of {result.episodes} episodes [{low:.0%}, {high:.0%}], {result.mean_steps} steps")
-draw_curves({run.name: [read_curve(run)]}, Path("curve.png"))
+draw_curves({run.name: [read_outcome(run)]}, Path("curve.png"))

@@ -5,8 +5,10 @@ import dataclasses
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +17,12 @@ import pytest
 from agents import compare, runs
 from agents.compare import main
 from agents.config.file import to_json
-from agents.config.train import PRESETS, EvaluationConfig, LearnerConfig, TrainConfig
+from agents.config.train import PRESETS, EvaluationConfig, LearnerConfig, TrainConfig, run_name
 from agents.launch.local import start_or_resume
 from agents.report.curves import quartiles
-from agents.report.table import read_curve
+from agents.report.outcome import read_outcome
 from agents.train import parse
+from tests.agents.one_line import one_line
 
 ROOT = Path(__file__).parents[3]
 
@@ -106,12 +109,6 @@ def test_a_run_with_other_settings_is_named(tmp_path, capsys):
     assert str(directories[0]) not in (tmp_path / "out" / "report.md").read_text()
 
 
-def test_unknown_methods_are_listed(capsys):
-    with pytest.raises(SystemExit):
-        main(["--method", "magic"])
-    assert "unknown methods magic; known methods: buffer+potential+annealing" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("text, message", [("{", "damaged"), ('{"success_rate": "all"}', "damaged"), ("[]", "damaged")])
 def test_a_damaged_result_is_named(tmp_path, text, message, capsys):
     directory = tmp_path / "runs" / "push-slot-1-state-buffer-seed0"
@@ -139,22 +136,73 @@ def test_what_is_missing_is_trained(small, tmp_path, capfd):
     for directory in directories:
         assert f"-m agents.train --resume {directory} --steps 60" in printed
         assert runs.read_result(directory)["environment_steps"] == 60
-        assert read_curve(directory)[0].tolist() == [30, 60]
+        found = read_outcome(directory)
+        assert found.steps == (30, 60) and 0 < found.minutes[0] < found.minutes[1] and found.others >= 0
     results = json.loads((out / "results.json").read_text())
-    assert results == {"state sparse": [runs.read_result(directory) for directory in directories]}
-    assert "| state | sparse | 2 |" in report and "other settings than those compared" in report
+    expected = [dataclasses.asdict(read_outcome(directory)) for directory in directories]
+    assert results == json.loads(json.dumps({"state sparse": expected}))
+    assert "| state sparse | 2 |" in report and "other settings than those compared" in report
     main(arguments)
     assert "running" not in capfd.readouterr().out and (out / "report.md").read_text() == report
 
 
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        ("--seeds 0", "--seeds is 0"),
+        ("-- --seed 3", "--seed after --"),
+        ("-- --out a", "--out after --"),
+        ("-- --grids 2", "--grids after --"),
+        ("-- --learner.tau 2", "--learner.tau is 2"),
+        ("--method magic", "unknown method 'magic'; known methods: buffer+potential+annealing"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_trained(arguments, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert said in one_line(main, arguments.split(), capsys)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("obs, preset", [("state", "default"), ("pointcloud", "paper")])
 def test_a_training_is_started_with_the_settings_that_are_compared(obs, preset, tmp_path):
-    config = compare.CompareConfig(obs=(obs,), method=("potential",), grids=2, preset=preset)
-    training = compare._training(config, (obs, "potential"), seed=7)
+    config = compare.CompareConfig(grids=2, preset=preset)
+    training = compare.training(config, obs, "potential", 7, ["--learner.gamma", "0.98"])
+    assert training.learner.gamma == 0.98 and training.parallel == "off"
     assert (training.method, training.grids, training.seed) == ("potential", 2, 7)
     _, module, name, *arguments = start_or_resume(training, tmp_path / "a run")
     assert [module, name] == ["-m", "agents.train"]
     assert parse(arguments) == dataclasses.replace(training, out=tmp_path / "a run")
+
+
+@pytest.mark.slow
+def test_an_interrupted_comparison_goes_on(files, tmp_path):
+    """Interrupted by Ctrl-C in its first run, and by a run whose directory holds something else; then repeated."""
+    words = "--steps 150 --parallel 1 -- --evaluation.every 50 --evaluation.episodes 1 --evaluation.final-episodes 1"
+    words += " --learner.learning-starts 40 --learner.batch-size 16 --learner.net-arch 32 32 --estimator"
+    command = [sys.executable, "-m", "agents.compare", "--obs", "state", "--seeds", "2", *words.split()]
+    command += [str(files["state"]), "--demonstrations", str(files["demonstrations"])]
+    where = {"cwd": tmp_path, "env": os.environ | {"PYTHONPATH": str(ROOT)}}
+    first, second = (tmp_path / "runs" / run_name(TrainConfig(seed=seed)) for seed in range(2))
+    second.mkdir(parents=True)
+    (second / "notes.txt").write_text("mine")
+    with subprocess.Popen(command, stdout=-1, stderr=-1, text=True, start_new_session=True, **where) as process:
+        until = time.monotonic() + 120
+        while not (first / "progress.csv").exists() and process.poll() is None and time.monotonic() < until:
+            time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGINT)
+        _, error = process.communicate(timeout=120)
+    assert process.returncode == 130 and error.splitlines()[-1] == "interrupted"
+    assert not (first / runs.RESULT).exists()
+    failed = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, **where)
+    assert failed.returncode == 2 and f"running -m agents.train --resume {first.relative_to(tmp_path)}" in failed.stdout
+    said = f"error: {second.relative_to(tmp_path)} failed; the same command tries again what is missing"
+    assert failed.stderr.splitlines()[-1] == said and (second / "notes.txt").read_text() == "mine"
+    assert (first / runs.RESULT).exists()
+    (second / "notes.txt").unlink()
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, **where)
+    assert done.returncode == 0, done.stderr
+    assert [read_outcome(run).steps for run in (first, second)] == [(56, 104, 150)] * 2  # ends of blocks of 8
+    assert len(json.loads((tmp_path / "comparison" / "results.json").read_text()).popitem()[1]) == 2
 
 
 def test_a_run_of_fewer_steps_is_continued(tmp_path, capfd):

@@ -1,0 +1,87 @@
+"""Outcome of a finished run: its result, its learning curve, and when it solved the task."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agents import runs
+from agents.config.train import Observation
+from agents.runs.log import PROGRESS, Row, read_progress
+
+THRESHOLDS: dict[Observation, float] = {"state": 0.95, "pointcloud": 0.90}
+"""Success rate at which the task counts as solved, by observation; it is lower for clouds, because they contain no
+velocity and parts of the puck can be hidden."""
+IN_A_ROW = 2
+"""Number of consecutive evaluations that must reach the threshold, so that a single lucky evaluation does not count."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Outcome of a finished run.
+
+    Attributes:
+        directory: Run directory.
+        success_rate: Success rate of the last policy on new episodes.
+        mean_steps: Mean steps of its successful episodes; None without one.
+        environment_steps: Environment steps of the training.
+        seconds: Duration of the training [s].
+        others: Load by other processes during the training [cores]; None if it was not measured.
+        solved_steps: Environment steps until the task was solved (`solved`); None if it was not.
+        solved_seconds: Seconds until then; None if it was not solved, or the log has no times.
+        steps: Environment steps at the evaluations (n,).
+        minutes: Minutes from the start of the training until their results were known (n,), or empty without times.
+        rates: Success rates of the evaluations (n,).
+    """
+
+    directory: str
+    success_rate: float
+    mean_steps: float | None
+    environment_steps: int
+    seconds: float
+    others: float | None
+    solved_steps: int | None
+    solved_seconds: float | None
+    steps: tuple[float, ...]
+    minutes: tuple[float, ...]
+    rates: tuple[float, ...]
+
+
+def read_outcome(directory: Path) -> Outcome:
+    """Read the outcome of a finished run.
+
+    Raises:
+        FileNotFoundError: The run is not finished.
+        ValueError: A file is damaged.
+    """
+    config, result = runs.read_config(directory), runs.read_result(directory)
+    rows = [row for row in read_progress(directory / PROGRESS) if "eval/success_rate" in row]
+    timed = all("eval/seconds" in row for row in rows)
+    when = solved(rows, THRESHOLDS[config.obs])
+    return Outcome(
+        directory=str(directory),
+        **{name: result[name] for name in ("success_rate", "mean_steps", "environment_steps", "seconds")},
+        others=result.get("others"),
+        solved_steps=int(when["step"]) if when else None,
+        solved_seconds=when.get("eval/seconds") if when else None,
+        steps=tuple(row["step"] for row in rows),
+        minutes=tuple(row["eval/seconds"] / 60 for row in rows) if timed else (),
+        rates=tuple(row["eval/success_rate"] for row in rows),
+    )
+
+
+def solved(evaluations: Sequence[Row], threshold: float) -> Row | None:
+    """Return the last of the first `IN_A_ROW` consecutive evaluations whose success rate reaches the threshold.
+
+    Args:
+        evaluations: Rows of `progress.csv` with an evaluation, ordered by step.
+        threshold: Success rate.
+
+    Returns:
+        The row, or None if the task was not solved.
+    """
+    reached = 0
+    for row in evaluations:
+        reached = reached + 1 if row["eval/success_rate"] >= threshold else 0
+        if reached == IN_A_ROW:
+            return row
+    return None
