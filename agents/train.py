@@ -14,7 +14,7 @@ from agents import runs
 from agents.collecting.finite_env import FiniteEnv
 from agents.collecting.stopwatch import describe_shares
 from agents.collecting.worker import Inline, Worker
-from agents.config import METHODS, PRESETS, TrainConfig
+from agents.config import METHODS, PRESETS, TrainConfig, default_config
 from agents.config.command import command
 from agents.config.command_line import refuse_changes, refuse_unused, value_of
 from agents.config.file import Settings, to_json
@@ -63,12 +63,14 @@ def train(config: TrainConfig) -> dict[str, Any]:
         print(
             f"the prior's goal policy acts in {share}: rollout/* includes them, eval/* is the agent alone", flush=True
         )
-    if config.steps <= config.learner.learning_starts:
-        print(f"nothing is learned: --steps {config.steps}, --learner.learning-starts {config.learner.learning_starts}")
+    if config.steps <= model.learning_starts:
+        print(f"nothing is learned: --steps {config.steps}, --learner.learning-starts {model.learning_starts}")
     with locked(directory):
         if not resumed:
             refuse_existing(directory)
         beside = resume(model, config, directory) if resumed else {}
+        if hasattr(model.replay_buffer.reward, "prepare"):  # type: ignore[union-attr]
+            model.replay_buffer.reward.prepare()  # type: ignore[union-attr]
         write_text(directory / runs.CONFIG, to_json(config))
         occupation = Occupation()
         try:
@@ -152,7 +154,7 @@ def _finish(
         "obs": config.obs,
         "grids": config.grids,
         "seed": config.seed,
-        "environment_steps": model.num_timesteps,
+        "environment_steps": model.num_timesteps if METHODS[config.method].critic else 0,
         "seconds": round(seconds, 1),
         "others": round(others, 2),
         "command": command(config),
@@ -172,8 +174,10 @@ def parse(arguments: list[str] | None = None) -> TrainConfig:
     arguments = sys.argv[1:] if arguments is None else arguments
     resumed = value_of(arguments, "--resume")
     stored = None if resumed is None else runs.read_config(Path(resumed))
-    presets = PRESETS.get(value_of(arguments, "--preset") or "default", PRESETS["default"])
-    default = stored or presets.get(value_of(arguments, "--obs") or "state", presets["state"])
+    preset, obs, method = (value_of(arguments, f"--{name}") for name in ("preset", "obs", "method"))
+    preset = preset if preset in PRESETS else "default"
+    known: Any = obs if obs in PRESETS[preset] else "state"
+    default = stored or default_config(preset, known, method)
     config = tyro.cli(TrainConfig, args=arguments, default=default, prog="python -m agents.train")
     if config.method in METHODS:
         refuse_unused(config, default)

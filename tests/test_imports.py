@@ -20,6 +20,7 @@ LEVELS = (
     ("replay",),
     ("collecting",),
     ("sac", "evaluation"),
+    ("imitation",),
     ("methods",),
     ("prior", "runs"),
     ("launch", "report"),

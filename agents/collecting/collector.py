@@ -77,6 +77,7 @@ class Collector:
         self.clock = Stopwatch(rest="waiting")
         for env in self.env.envs:  # type: ignore[attr-defined]
             watch(env, self.clock)
+        self.reward: Any = getattr(recorder, "reward", None)
         potential = getattr(recorder, "potential", None)
         if potential is not None:
             recorder.potential = self.clock.watched(potential, "potential")  # type: ignore[attr-defined]
@@ -145,6 +146,7 @@ class Collector:
             "num_timesteps": self.num_timesteps,
             **get_vec_state(self.env),
             "guide": None if self.guide is None else self.guide.get_state(),
+            "reward": self.reward.get_state() if hasattr(self.reward, "collect") else None,
             "row": self.recorder.row(self.recorder.pos - 1) if self.recorder.size() else None,
             "random": dict(self.random),
             "action_space": self.action_space.np_random.bit_generator.state,
@@ -157,6 +159,8 @@ class Collector:
         set_vec_state(self.env, state)
         if self.guide is not None:
             self.guide.set_state(state["guide"])
+        if state.get("reward") is not None:
+            self.reward.set_state(state["reward"])
         if state["row"] is not None:
             self.recorder.put({name: np.asarray(value) for name, value in state["row"].items()})
         self.random = dict(state["random"])

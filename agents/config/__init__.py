@@ -9,6 +9,7 @@ from agents.config.train import (
     PotentialConfig,
     TrainConfig,
     check,
+    default_config,
     run_name,
 )
 
@@ -22,5 +23,6 @@ __all__ = [
     "PotentialConfig",
     "TrainConfig",
     "check",
+    "default_config",
     "run_name",
 ]

@@ -3,12 +3,12 @@
 import shlex
 
 from agents.config.file import Settings, flat
-from agents.config.train import PRESETS, TrainConfig
+from agents.config.train import TrainConfig, default_config
 
 
 def command(config: TrainConfig) -> str:
     """Return the command line of agents.train that reproduces a training configuration."""
-    preset = PRESETS[config.preset][config.obs]
+    preset = default_config(config.preset, config.obs, config.method)
     wanted, usual = Settings(config).get_state(), flat(preset)
     words = ["--obs", config.obs, "--seed", config.seed]
     words += ["--preset", config.preset] * (config.preset != "default")

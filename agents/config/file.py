@@ -17,12 +17,18 @@ from agents.config.train import TrainConfig, check
 from envs.files import open_regular
 from envs.ranges import MANY
 
+# Settings of the learner that behavioural cloning does not use.
+CRITIC = (
+    *("n_steps", "tau", "buffer_size", "learning_starts", "gamma", "ent_coef", "backup_entropy"),
+    *("target_bounds", "target_entropy", "reward_scale"),
+)
 # Settings that only methods with a part use, by the beginning of their names.
 USED_BY = {
     "guide": ("learner.guide",),
     "potential": ("potential.",),
     "annealing": ("learner.annealing_steps",),
     "buffer": ("learner.demonstration_share",),
+    "critic": tuple(f"learner.{name}" for name in CRITIC),
 }
 LARGEST = 100_000  # maximum file size [bytes]
 # Settings of earlier versions, which took `learner.gradient_steps` gradient steps after every environment step.
@@ -94,7 +100,7 @@ def is_of_earlier_version(path: Path) -> bool:
     """
     content = json.loads(_content(path))
     learner = content.get("learner") if isinstance(content, dict) else None
-    return isinstance(learner, dict) and "backup_entropy" not in learner
+    return isinstance(learner, dict) and not {"entropy_in_target", "gradient_steps"}.isdisjoint(learner)
 
 
 class Settings:

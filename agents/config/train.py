@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from agents.config.methods import DEFAULT, METHODS
+from agents.config.methods import BC_STEPS, DEFAULT, METHODS
 from envs.ranges import COUNT, MANY, SEED, Range, check_ranges
 
 Observation = Literal["state", "pointcloud"]
@@ -63,6 +63,8 @@ class LearnerConfig:
     target_bounds: Annotated[tuple[float, float] | None, Range(-1e6, 1e6)] = None
     """Range to which the critic's targets, in units of the scaled reward, are clipped; default: the range of reachable
     values, which follows from the form of Φ (no clipping with the entropy bonus in the target)."""
+    target_entropy: Annotated[float, Range(-100, 100)] = -1.0
+    """Entropy per dimension of the action towards which the temperature is adapted."""
     reward_scale: Annotated[float, Range(-1e6, 1e6)] = 1.0
     """Factor on the reward, shaping included."""
     demonstration_share: Annotated[float, Range(0, 1, "()")] = 0.1
@@ -110,7 +112,7 @@ class TrainConfig:
     method: str = DEFAULT
     """Parts that are switched on, as a row of the paper's table: buffer+potential+annealing, buffer+potential,
     potential+annealing, potential, buffer or sparse. +guide, after those with the potential, adds the guide, which the
-    paper does not have."""
+    paper does not have. Or an imitation learning baseline: gail, pwil, dril, adril or bc."""
     encoder: str | None = None
     """Registered encoder; default: "state" for states, "pointnet" for clouds."""
     estimator: Path | None = None
@@ -123,7 +125,7 @@ class TrainConfig:
     seed: Annotated[int, SEED] = 0
     """Seed of network weights, exploration and initial states."""
     steps: Annotated[int, COUNT] = 20_000
-    """Environment steps of the training."""
+    """Environment steps of the training; for bc, which uses no environment, gradient steps."""
     num_envs: Annotated[int, Range(1, 1024)] = 1
     """Number of environments, stepped sequentially. A step of each counts as one environment step; the seeds are
     --seed, --seed + 1, …"""
@@ -187,6 +189,15 @@ PRESETS: dict[str, dict[str, TrainConfig]] = {
     "default": {"state": TrainConfig(), "pointcloud": CLOUDS},
     "paper": {"state": PAPER, "pointcloud": replace(PAPER, obs="pointcloud", steps=400_000)},
 }
+
+
+def default_config(preset: str, obs: Observation, method: str | None = None) -> TrainConfig:
+    """Return the configuration of a preset, with the settings that belong to a method's definition."""
+    config = PRESETS[preset][obs]
+    if method is None or method not in METHODS:
+        return config
+    steps = config.steps if METHODS[method].critic else BC_STEPS
+    return replace(config, learner=replace(config.learner, **METHODS[method].defaults), steps=steps)
 
 
 def run_name(config: TrainConfig) -> str:

@@ -40,9 +40,17 @@ def make_potential(config: TrainConfig, estimator: ValueEstimator, demonstration
     return Potential(estimator, demonstrations, gamma=config.learner.gamma, **dataclasses.asdict(config.potential))
 
 
-def target_bounds(learner: LearnerConfig, potential: Potential | None) -> tuple[float, float] | None:
-    """Return the range of the critic's targets: the configured one, by default the range of reachable values."""
-    if learner.target_bounds is not None or learner.backup_entropy:
+def target_bounds(
+    learner: LearnerConfig, potential: Potential | None, bounded: bool = True
+) -> tuple[float, float] | None:
+    """Return the range of the critic's targets: the configured one, by default the range of reachable values.
+
+    Args:
+        learner: Settings of the learner.
+        potential: Φ; None without shaping.
+        bounded: Whether the reward is the task's, whose values have a known range.
+    """
+    if learner.target_bounds is not None or learner.backup_entropy or not bounded:
         return learner.target_bounds
     largest, terminal = (0.0, 0.0) if potential is None else (potential.largest, potential.terminal)
     scaled = [learner.reward_scale * bound for bound in value_bounds(learner.gamma, largest, terminal)]

@@ -12,8 +12,10 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from agents.collecting.collector import CollectedSteps, Collector
 from agents.collecting.worker import works_beside
 from agents.config import METHODS, TrainConfig
+from agents.imitation.cloning import BehaviouralCloning
 from agents.methods.demonstrations import demonstrated_rows, load_trajectories, refuse_failed, store_features
 from agents.methods.encoder import check_encoder, encoder_info, is_pretrained
+from agents.methods.imitation import make_reward
 from agents.methods.potential import load_estimator, make_potential, target_bounds
 from agents.replay import ShapedReplayBuffer
 from agents.sac import SAC
@@ -41,7 +43,7 @@ def make_agent(config: TrainConfig, *environments: gym.Env) -> SAC:
     check_encoder(config)
     pretrained = is_pretrained(config)
     estimator = load_estimator(config) if method.potential or pretrained else None
-    trajectories = load_trajectories(config, env) if method.potential or method.buffer else []
+    trajectories = load_trajectories(config, env) if method.potential or method.demonstrations else []
     refuse_failed(trajectories, config, env)
     if trajectories:
         warn_if_longer(trajectories, env.get_wrapper_attr("horizon"))
@@ -54,12 +56,12 @@ def make_agent(config: TrainConfig, *environments: gym.Env) -> SAC:
         "n_steps": learner.n_steps,
         "seed": config.seed,
     }
-    model = SAC(
+    model = (SAC if method.critic else BehaviouralCloning)(
         SharedEncoderPolicy,
         DummyVecEnv([partial(Monitor, env) for env in environments]),
         learning_rate=learner.learning_rate,
         buffer_size=min(learner.buffer_size, config.environment_steps),
-        learning_starts=learner.learning_starts,
+        learning_starts=learner.learning_starts if method.critic else 0,
         batch_size=learner.batch_size,
         gamma=learner.gamma,
         tau=learner.tau,
@@ -67,7 +69,8 @@ def make_agent(config: TrainConfig, *environments: gym.Env) -> SAC:
         train_freq=learner.block // len(environments),
         gradient_steps=round(learner.update_ratio * learner.block),
         ent_coef=learner.ent_coef,
-        target_bounds=target_bounds(learner, potential),
+        target_bounds=target_bounds(learner, potential, bounded=not method.imitation),
+        target_entropy=learner.target_entropy * env.action_space.shape[0],  # type: ignore[index]
         backup_entropy=learner.backup_entropy,
         precision=learner.precision,
         annealing_steps=learner.annealing_steps if method.annealing else 0,
@@ -86,9 +89,13 @@ def make_agent(config: TrainConfig, *environments: gym.Env) -> SAC:
         policy.load_encoder(estimator.encoder)
         if policy.frozen:
             store_features(buffer, model)
-    if method.buffer:
+    if method.demonstrations:
         demonstrated = demonstrated_rows(config, model, trajectories, shaping)
-        buffer.set_demonstrations(demonstrated, learner.demonstration_share)
+        share = learner.demonstration_share if method.buffer else 0.0
+        buffer.set_demonstrations(demonstrated, share, alternate=method.imitation == "adril")
+    if method.imitation and method.critic:
+        buffer.reward = make_reward(method.imitation, config, model, env.get_wrapper_attr("horizon"))
+        model.replay_buffer_kwargs["reward"] = buffer.reward
     if method.guide and potential is not None and estimator is not None:
         model.guide = Guide(
             potential, estimator, learner.guided_share, learner.guide_noise, config.seed, learner.guide_decay

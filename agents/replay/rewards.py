@@ -46,13 +46,28 @@ class Rows:
         return self.buffer.potentials[self.rows, self.envs]
 
     @property
+    def features(self) -> Float[np.ndarray, "batch features"] | None:
+        """Stored features of s (B, F); None if the buffer stores none."""
+        return None if self.buffer.features is None else self.buffer.features[self.rows, self.envs]
+
+    @property
+    def terminal(self) -> Bool[np.ndarray, " batch"]:
+        """Whether s′ is terminal, which a time limit does not make it (B,)."""
+        return (self.buffer.dones * (1 - self.buffer.timeouts))[self.rows, self.envs] > 0
+
+    @property
     def demonstrated(self) -> Bool[np.ndarray, " batch"]:
         """Whether each row is a demonstrated transition (B,)."""
         return np.full(len(self.rows), self.buffer.demonstrated)
 
 
 class Reward(Protocol):
-    """Reward of sampled rows; if it learns, it also has `get_state` and `set_state` for checkpoints."""
+    """Reward of sampled rows.
+
+    It may have more methods: `learn(rows)` is called before each gradient step with the agent's rows of its batch;
+    `collect(observations, actions, dones)` returns the rewards to store in place of the task's; `prepare()` is called
+    before the training; `get_state()` and `set_state(state)` make it part of checkpoints.
+    """
 
     def __call__(self, rows: Rows) -> Float[np.ndarray, " batch"]:
         """Return the rewards (B,) before multiplication by `reward_scale`."""

@@ -74,7 +74,7 @@ class ShapedReplayBuffer(StoredReplayBuffer):
         self.next_features: Following | None = None
         self.demonstrations: ShapedReplayBuffer | None = None
         self.demonstrated = False
-        self.demonstration_share = 0.0
+        self.demonstration_share, self.alternate, self.batches = 0.0, False, 0
         self.n_steps, self.discount = n_steps, self.gamma
 
     def add(
@@ -119,6 +119,8 @@ class ShapedReplayBuffer(StoredReplayBuffer):
             check_finite(features=features, next_features=next_features)
             self.features[row], self.next_features[row] = features, next_features
         self.successes[row] = success
+        if hasattr(self.reward, "collect"):
+            reward = self.reward.collect(obs, np.reshape(action, (self.n_envs, -1)), done)
         super().add(obs, next_obs, action, reward, done, infos)
 
     def store_features(self, encode: Encode, features_dim: int) -> None:
@@ -137,15 +139,22 @@ class ShapedReplayBuffer(StoredReplayBuffer):
         self.features = np.zeros((self.buffer_size, self.n_envs, features_dim), np.float32)
         self.next_features = Following(self.features)
 
-    def set_demonstrations(self, demonstrations: "ShapedReplayBuffer", share: float) -> None:
-        """Set the buffer of demonstrated transitions and their share of every batch.
+    def set_demonstrations(
+        self, demonstrations: "ShapedReplayBuffer", share: float = 0.0, alternate: bool = False
+    ) -> None:
+        """Set the buffer of demonstrated transitions.
+
+        Args:
+            demonstrations: Buffer of demonstrated transitions.
+            share: Their share of every batch; without one they are only kept, for a reward that uses them.
+            alternate: Whether every other batch, the first included, consists of demonstrated transitions.
 
         Raises:
-            ValueError: The share is not between 0 and 1.
+            ValueError: The share is not below 1, or negative.
         """
-        if not 0.0 < share < 1.0:
-            raise ValueError(f"the demonstration share is {share}; it must lie between 0 and 1")
-        self.demonstrations, self.demonstration_share = demonstrations, share
+        if not 0.0 <= share < 1.0:
+            raise ValueError(f"the demonstration share is {share}; it must be at least 0 and below 1")
+        self.demonstrations, self.demonstration_share, self.alternate = demonstrations, share, alternate
         demonstrations.demonstrated = True
 
     def sample(self, batch_size: int, env: VecNormalize | None = None) -> Batch:  # type: ignore[override]
@@ -155,15 +164,20 @@ class ShapedReplayBuffer(StoredReplayBuffer):
             ValueError: The environment of the algorithm is normalised by `VecNormalize`.
         """
         refuse_normalised(env)
-        if self.demonstrations is None:
-            return self._batch(*self._draw(batch_size))
+        shown, self.batches = round(self.demonstration_share * batch_size), self.batches + 1
+        if self.alternate:
+            shown = batch_size * (self.batches % 2)
+        drawn = self._draw(batch_size - shown)
+        if hasattr(self.reward, "learn"):
+            self.reward.learn(Rows(self, *drawn))
+        if self.demonstrations is None or not shown:
+            return self._batch(*drawn)
         self.demonstrations.device = self.device  # Stable-Baselines3 moves only the outer buffer
-        shown = round(self.demonstration_share * batch_size)
-        parts = (
-            self._batch(*self._draw(batch_size - shown)),
-            self.demonstrations._batch(*self.demonstrations._draw(shown)),
-        )
-        joined: list[Any] = [None if a is None else torch.cat([a, b]) for a, b in zip(*parts, strict=True)]  # type: ignore[list-item]
+        demonstrated = self.demonstrations._batch(*self.demonstrations._draw(shown))
+        if shown == batch_size:
+            return demonstrated
+        parts = zip(self._batch(*drawn), demonstrated, strict=True)
+        joined: list[Any] = [None if a is None else torch.cat([a, b]) for a, b in parts]  # type: ignore[list-item]
         return Batch(*joined)
 
     def _put_potentials(

@@ -210,11 +210,7 @@ class SAC(GradientStep):
             optimizers.append(self.ent_coef_optimizer)
         self._update_learning_rate(optimizers)
         take_step = self._choose_step()
-        target, average = MovingAverage(self.critic_target, self.critic, self.tau), None
-        if self.average is not None:
-            if self._n_updates == 0:
-                self.average.load_state_dict(self.actor.state_dict())
-            average = MovingAverage(self.average, self.actor, self.actor_tau)
+        target, average = MovingAverage(self.critic_target, self.critic, self.tau), self._averaging()
         means: dict[str, float] = {}
         for part in (self.replay_buffer, getattr(self.replay_buffer, "demonstrations", None)):
             if part is not None:
@@ -234,6 +230,14 @@ class SAC(GradientStep):
         self.logger.record("train/discount", self.discount)
         for name, mean in means.items():
             self.logger.record_mean(f"train/{name}", mean)
+
+    def _averaging(self) -> MovingAverage | None:
+        """Return the average of the actor's weights, which starts at the first gradient step, if there is one."""
+        if self.average is None:
+            return None
+        if self._n_updates == 0:
+            self.average.load_state_dict(self.actor.state_dict())
+        return MovingAverage(self.average, self.actor, self.actor_tau)
 
     @property
     def averaged_actor(self) -> torch.nn.Module:

@@ -24,6 +24,7 @@ def take_state(model: Any) -> dict[str, Any]:
             "log_ent_coef": getattr(model, "log_ent_coef", None),
             "counters": {name: getattr(model, name) for name in COUNTERS},
             "position": buffer.pos,
+            "batches": getattr(buffer, "batches", 0),
             "last_obs": torch.from_numpy(np.array(model._last_obs)),
             "last_episode_starts": torch.from_numpy(np.array(model._last_episode_starts)),
             "last_visible": torch.from_numpy(np.array(model._last_visible)),
@@ -62,6 +63,8 @@ def restore_state(model: Any, state: dict[str, Any]) -> None:
     model._last_visible = state["last_visible"].cpu().numpy()
     model.ep_info_buffer = deque(state["episodes"], maxlen=model._stats_window_size)
     model.ep_success_buffer = deque(state["successes"], maxlen=model._stats_window_size)
+    if hasattr(model.replay_buffer, "batches"):
+        model.replay_buffer.batches = state.get("batches", 0)
     if state.get("reward") is not None:
         model.replay_buffer.reward.set_state(state["reward"])
     if model.collected is None:

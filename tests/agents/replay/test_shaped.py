@@ -172,7 +172,7 @@ def test_demonstrations_take_their_share_of_every_batch():
     rows = [tuple(row) for row in batch.observations.numpy()]
     assert sum(row in shown for row in rows[-50:]) == 50
     assert sum(row in own for row in rows) > 0
-    with pytest.raises(ValueError, match="between 0 and 1"):
+    with pytest.raises(ValueError, match="at least 0 and below 1"):
         buffer.set_demonstrations(demonstrations, 1.0)
 
 

@@ -96,6 +96,17 @@ def test_so_does_one_with_a(ninety, crash, tmp_path, obs, learner):
     assert_same_end(whole.out, parts.out)
 
 
+@pytest.mark.parametrize("method", ["gail", "pwil", "dril", "adril", "bc"])
+def test_so_does_a_baseline(ninety, crash, tmp_path, method, monkeypatch):
+    monkeypatch.setattr("agents.imitation.dril.ITERATIONS", 50)
+    monkeypatch.setattr("agents.imitation.adril.ROUND", 25)
+    whole, parts = (dataclasses.replace(ninety(tmp_path / name), method=method) for name in ("whole", "parts"))
+    train(whole)
+    crash(parts, 70)
+    resume(parts.out)
+    assert_same_end(whole.out, parts.out)
+
+
 def test_a_run_that_crashed_before_its_first_checkpoint_begins_anew(runs_of_states, crashed, capsys):
     shutil.rmtree(crashed / "checkpoints")
     resume(crashed)

@@ -52,7 +52,8 @@ def test_methods_switch_on_what_their_names_say(small):
         agent = make_agent(config, make_env(config))
         buffer = agent.replay_buffer
         assert (buffer.potential is not None) == ("potential" in method)
-        assert (buffer.demonstrations is not None) == ("buffer" in method)
+        assert (buffer.demonstrations is not None) == ("buffer" in method or bool(METHODS[method].imitation))
+        assert (buffer.demonstration_share > 0) == ("buffer" in method) and buffer.alternate == (method == "adril")
         assert agent.annealing_steps == (100 if "annealing" in method else 0)
         assert (agent.guide is not None) == ("guide" in method)
 
