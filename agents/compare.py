@@ -6,6 +6,7 @@ Arguments after ``--`` are settings of every training: ``-- --potential.combine 
 import itertools
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -43,17 +44,22 @@ class CompareConfig:
 
     A run has solved the task when two consecutive evaluations reach 95 % (states) or 90 % (clouds); its time is wall
     time from the first environment step, evaluations included. --parallel 1 on an idle machine measures it. Arguments
-    after " -- " are settings of every training, e.g. -- --potential.combine sum
+    after " -- " are settings of every training, e.g. -- --learner.tau 0.01
     """
 
     obs: tuple[Observation, ...] = ("state", "pointcloud")
     """Observation types to compare."""
     method: tuple[str, ...] = (DEFAULT,)
     """Methods to compare: rows of the paper's table, named as for agents.train."""
+    grids: tuple[Literal[1, 2, 3], ...] = (1,)
+    """Numbers of active reset grids to compare; each grid has one demonstration."""
+    encoder: tuple[str, ...] = ()
+    """Registered encoders to compare; default: that of the observation."""
+    vary: Annotated[tuple[tuple[str, ...], ...], tyro.conf.UseAppendAction] = ()
+    """Further setting of agents.train and its values to compare, e.g. --vary potential.combine product sum; may be
+    repeated. A value of several words is quoted."""
     seeds: Annotated[int, Range(1, 1000)] = 3
-    """Seeds 0 … N − 1 of each combination of observation and method."""
-    grids: Literal[1, 2, 3] = 1
-    """Number of active reset grids; each has one demonstration."""
+    """Seeds 0 … N − 1 of each combination."""
     steps: Annotated[int | None, COUNT] = None
     """Environment steps of each run; default: the number in the preset."""
     preset: Literal["default", "paper"] = "default"
@@ -65,6 +71,8 @@ class CompareConfig:
     """Output directory of report.md, results.json and curves.png."""
     parallel: Annotated[int, Range(1, 1000)] = 2
     """Number of trainings that run in parallel, with one thread each; a single one may use worker processes."""
+    report_only: bool = False
+    """Train nothing, and report all finished runs in --runs, grouped by their names."""
 
 
 @one_line_errors
@@ -73,40 +81,103 @@ def main(arguments: list[str] | None = None) -> None:
     arguments = sys.argv[1:] if arguments is None else arguments
     place = arguments.index("--") if "--" in arguments else len(arguments)
     config = tyro.cli(CompareConfig, args=arguments[:place], prog="python -m agents.compare")
-    for name in ("obs", "method"):
+    for name in ("obs", "method", "grids"):
         if not getattr(config, name):
             raise ValueError(f"--{name} is empty; name at least one")
     check_ranges(config)
-    groups: dict[str, list[TrainConfig]] = {
-        f"{obs} {method}": [training(config, obs, method, seed, arguments[place + 1 :]) for seed in range(config.seeds)]
-        for obs, method in itertools.product(config.obs, config.method)
-    }
-    trainings = {config.runs / run_name(one): one for group in groups.values() for one in group}
     for name in REPORT:  # checked before the trainings, which take hours
         check_replaceable(config.out / name)
-    run_missing(trainings, config.parallel)
-    outcomes = {label: [read_outcome(config.runs / run_name(one)) for one in g] for label, g in groups.items()}
+    if config.report_only:
+        groups, trainings = found_runs(config.runs), {}
+    else:
+        planned = plan(config, arguments[place + 1 :])
+        groups = {label: list(runs_of_one) for label, runs_of_one in planned.items()}
+        trainings = {directory: one for runs_of_one in planned.values() for directory, one in runs_of_one.items()}
+        run_missing(trainings, config.parallel)
+    outcomes = {label: [read_outcome(directory) for directory in found] for label, found in groups.items()}
     busy = remark(*(run.others for found in outcomes.values() for run in found if run.others is not None))
     table, others = results_table(outcomes), f"\n{busy}\n" * bool(busy) + _other_settings(trainings)
     try:
         config.out.mkdir(parents=True, exist_ok=True)
         write_text(config.out / "report.md", table + PICTURE + others)
-        found = {label: [asdict(run) for run in of_one] for label, of_one in outcomes.items()}
-        write_text(config.out / "results.json", json.dumps(found, indent=2) + "\n")
+        data = {label: [asdict(run) for run in of_one] for label, of_one in outcomes.items()}
+        write_text(config.out / "results.json", json.dumps(data, indent=2) + "\n")
         draw_curves(outcomes, config.out / "curves.png")
     finally:  # printed even if the report cannot be written
         print(table + others)
     print(f"wrote {config.out}: curves.png, report.md, results.json")
 
 
-def training(config: CompareConfig, obs: str, method: str, seed: int, settings: list[str]) -> TrainConfig:
+def found_runs(directory: Path) -> dict[str, list[Path]]:
+    """Return the finished runs in a directory by their names without the seed.
+
+    Raises:
+        FileNotFoundError: There is none.
+    """
+    groups: dict[str, list[Path]] = {}
+    for path in sorted(directory.glob("*-seed*")):
+        if (path / runs.RESULT).exists():
+            groups.setdefault(path.name.rpartition("-seed")[0], []).append(path)
+    if not groups:
+        raise FileNotFoundError(f"--runs {directory}: holds no finished run")
+    return groups
+
+
+def plan(config: CompareConfig, settings: list[str]) -> dict[str, dict[Path, TrainConfig]]:
+    """Return the trainings of all combinations: label → run directory → configuration.
+
+    Args:
+        config: What is compared.
+        settings: Arguments of agents.train for every training.
+
+    Raises:
+        ValueError: A setting is out of range, has no value to compare, or is set by the comparison itself.
+    """
+    axes = {"obs": config.obs, "grids": tuple(map(str, config.grids)), "method": config.method}
+    usual = tuple(axes)
+    planned: dict[str, dict[Path, TrainConfig]] = {}
+    for name, *values in [("encoder", *config.encoder)] * bool(config.encoder) + list(config.vary):
+        if not values or name in OWN:
+            raise ValueError(
+                f"--vary {name}: give a setting of agents.train, other than {', '.join(OWN)}, and its values"
+            )
+        axes[name] = tuple(values)
+    for chosen in itertools.product(*axes.values()):
+        cell = dict(zip(axes, chosen, strict=True))
+        shown = {name: value for name, value in cell.items() if name in ("obs", "method") or len(axes[name]) > 1}
+        label = " ".join(value if name in ("obs", "method") else f"{name}={value}" for name, value in shown.items())
+        planned[label] = {}
+        for seed in range(config.seeds):
+            own = words_of({name: cell[name] for name in usual} | {"seed": str(seed)})
+            plain = training(config, own, settings)
+            changed = {
+                name: value
+                for name, value in cell.items()
+                if name not in usual and training(config, own, [*words_of({name: value}), *settings]) != plain
+            }
+            one = training(config, own, [*words_of(changed), *settings])
+            names = [f"{name}={','.join(value.split())}" for name, value in changed.items()]
+            planned[label][config.runs / run_name(one, names)] = one
+    return planned
+
+
+def words_of(settings: Mapping[str, str]) -> list[str]:
+    """Return the command line arguments of settings."""
+    return [word for name, value in settings.items() for word in (f"--{name}", *value.split())]
+
+
+def training(config: CompareConfig, own: list[str], settings: list[str]) -> TrainConfig:
     """Return the configuration of a run: the preset, changed by the given settings of agents.train.
+
+    Args:
+        config: What is compared.
+        own: Arguments for observation, method, grids and seed.
+        settings: Further arguments.
 
     Raises:
         ValueError: A setting is out of range, or is set by the comparison itself.
     """
-    own = ["--obs", obs, "--method", method, "--grids", str(config.grids), "--seed", str(seed)]
-    own += ["--preset", config.preset, "--parallel", "auto" if config.parallel == 1 else "off"]
+    own = [*own, "--preset", config.preset, "--parallel", "auto" if config.parallel == 1 else "off"]
     own += [] if config.steps is None else ["--steps", str(config.steps)]
     usual, changed = parse(own), parse([*own, *settings])
     for name in OWN:

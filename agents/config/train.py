@@ -1,6 +1,7 @@
 """Configuration of a training: dataclasses, presets and range checks."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -200,10 +201,11 @@ def default_config(preset: str, obs: Observation, method: str | None = None) -> 
     return replace(config, learner=replace(config.learner, **METHODS[method].defaults), steps=steps)
 
 
-def run_name(config: TrainConfig) -> str:
-    """Return the default name of the run directory."""
+def run_name(config: TrainConfig, variations: Sequence[str] = ()) -> str:
+    """Return the default name of the run directory; `variations` are further settings, such as "learner.tau=0.01"."""
     preset = "" if config.preset == "default" else f"-{config.preset}"
-    return f"{config.task}-{config.grids}-{config.obs}-{config.method}{preset}-seed{config.seed}"
+    varied = "".join(f"-{variation}" for variation in variations)
+    return f"{config.task}-{config.grids}-{config.obs}-{config.method}{preset}{varied}-seed{config.seed}"
 
 
 TEMPERATURE = (1e-30, 1e6)  # range of the initial value if it is adapted; a fixed temperature may be 0

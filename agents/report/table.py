@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.stats import bootstrap, trim_mean
 
 from agents.report.outcome import Outcome
 
@@ -11,6 +12,7 @@ HEADINGS = (
     "runs",
     "seeds",
     "success, mean ± std [%]",
+    "interquartile mean [95 % interval]",
     "worst / Q1 / median / Q3",
     "steps to the goal",
     "solved",
@@ -35,6 +37,7 @@ def results_table(groups: dict[str, list[Outcome]]) -> str:
             label,
             str(len(outcomes)),
             f"{rate.mean():.1f} ± {rate.std():.1f}",
+            interquartile_mean(rate),
             " / ".join(f"{value:.0f}" for value in np.percentile(rate, [0, 25, 50, 75])),
             f"{np.mean(steps):.1f}" if steps else "-",
             str(sum(run.solved_steps is not None for run in outcomes)),
@@ -45,6 +48,19 @@ def results_table(groups: dict[str, list[Outcome]]) -> str:
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def interquartile_mean(values: np.ndarray) -> str:
+    """Format the interquartile mean with its bootstrap interval (Agarwal et al. 2021); one value has no interval."""
+    mean = trim_mean(values, 0.25)
+    if len(values) < 2:
+        return f"{mean:.1f}"
+    found = bootstrap((values,), _trimmed, method="percentile", n_resamples=2000, rng=0).confidence_interval
+    return f"{mean:.1f} [{found.low:.1f}, {found.high:.1f}]"
+
+
+def _trimmed(values: np.ndarray, axis: int = -1) -> np.ndarray:
+    return trim_mean(values, 0.25, axis=axis)
 
 
 def median_and_worst(values: Sequence[float | None], digits: int = 0) -> str:

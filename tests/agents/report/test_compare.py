@@ -165,13 +165,52 @@ def test_what_cannot_be_is_refused_before_anything_is_trained(arguments, said, t
 
 @pytest.mark.parametrize("obs, preset", [("state", "default"), ("pointcloud", "paper")])
 def test_a_training_is_started_with_the_settings_that_are_compared(obs, preset, tmp_path):
-    config = compare.CompareConfig(grids=2, preset=preset)
-    training = compare.training(config, obs, "potential", 7, ["--learner.gamma", "0.98"])
+    config = compare.CompareConfig(obs=(obs,), method=("potential",), grids=(2,), seeds=8, preset=preset)
+    training = list(compare.plan(config, ["--learner.gamma", "0.98"])[f"{obs} potential"].values())[7]
     assert training.learner.gamma == 0.98 and training.parallel == "off"
     assert (training.method, training.grids, training.seed) == ("potential", 2, 7)
     _, module, name, *arguments = start_or_resume(training, tmp_path / "a run")
     assert [module, name] == ["-m", "agents.train"]
     assert parse(arguments) == dataclasses.replace(training, out=tmp_path / "a run")
+
+
+def test_all_combinations_are_trained(tmp_path):
+    """A value that is the default does not change the name of a run, so that it is shared with other comparisons."""
+    config = compare.CompareConfig(
+        obs=("state",),
+        method=("potential", "buffer+potential"),
+        grids=(1, 3),
+        vary=(("potential.combine", "product", "sum"), ("learner.net-arch", "64 64", "32")),
+        seeds=2,
+        runs=tmp_path,
+    )
+    planned = compare.plan(config, [])
+    assert len(planned) == 16 and all(len(of_one) == 2 for of_one in planned.values())
+    found = planned["state grids=3 potential potential.combine=sum learner.net-arch=64 64"]
+    names = [
+        f"push-slot-3-state-potential-potential.combine=sum-learner.net-arch=64,64-seed{seed}" for seed in range(2)
+    ]
+    assert [path.name for path in found] == names
+    for seed, training in enumerate(found.values()):
+        assert (training.grids, training.seed, training.method) == (3, seed, "potential")
+        assert training.potential.combine == "sum" and training.learner.net_arch == (64, 64)
+    usual = planned["state grids=1 potential potential.combine=product learner.net-arch=32"]
+    assert next(path.name for path in usual) == "push-slot-1-state-potential-learner.net-arch=32-seed0"
+
+
+@pytest.mark.parametrize("words", [["--vary", "learner.tau"], ["--vary", "seed", "1", "2"]])
+def test_what_varies_is_a_setting_with_values(words, capsys):
+    assert f"--vary {words[1]}: give a setting of agents.train" in one_line(main, words, capsys)
+
+
+def test_a_report_of_all_runs_that_are_there(tmp_path, capsys):
+    for name, rate in (("a-seed0", 0.5), ("a-seed1", 1.0), ("b-seed0", 0.25)):
+        finished_run(tmp_path / "runs" / name, rate)
+    (tmp_path / "runs" / "b-seed1").mkdir()  # not finished
+    main(["--report-only", "--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "out")])
+    said = capsys.readouterr().out
+    assert "| a | 2 | 75.0 ± 25.0 | 75.0 [50.0, 100.0] |" in said and "| b | 1 | 25.0 ± 0.0 | 25.0 |" in said
+    assert "holds no finished run" in one_line(main, ["--report-only", "--runs", str(tmp_path / "none")], capsys)
 
 
 @pytest.mark.slow

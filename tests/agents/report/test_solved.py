@@ -3,11 +3,13 @@
 import dataclasses
 import itertools
 import math
+import re
 
+import numpy as np
 import pytest
 
 from agents.report.outcome import Outcome, solved
-from agents.report.table import HEADINGS, median_and_worst, results_table
+from agents.report.table import HEADINGS, interquartile_mean, median_and_worst, results_table
 
 
 def test_two_consecutive_evaluations_count():
@@ -49,6 +51,7 @@ def test_the_final_policies_of_all_seeds_count():
         "runs": "state sparse",
         "seeds": "3",
         "success, mean ± std [%]": f"50.0 ± {100 * math.sqrt(1 / 6):.1f}",
+        "interquartile mean [95 % interval]": "50.0 [0.0, 100.0]",
         "worst / Q1 / median / Q3": "0 / 25 / 50 / 75",
         "steps to the goal": "25.0",
         "solved": "2",
@@ -57,3 +60,13 @@ def test_the_final_policies_of_all_seeds_count():
         "training steps": "50–100",
         "hours": "1.50",
     }
+
+
+def test_the_interquartile_mean_leaves_a_quarter_out_at_each_end():
+    values = np.array([0.0, 0.0, 90.0, 92.0, 94.0, 96.0, 100.0, 100.0])
+    assert interquartile_mean(values).startswith("93.0 [")
+    low, high = (float(bound) for bound in re.findall(r"[\d.]+", interquartile_mean(values))[1:])
+    rng = np.random.default_rng(1)  # the interval of the percentiles of means of drawn seeds, written out
+    drawn = [np.sort(rng.choice(values, 8))[2:6].mean() for _ in range(4000)]
+    assert (low, high) == pytest.approx(np.percentile(drawn, [2.5, 97.5]), abs=3.0)
+    assert interquartile_mean(np.array([70.0])) == "70.0"
