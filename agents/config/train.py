@@ -178,7 +178,7 @@ PAPER = TrainConfig(
         net_arch=(256, 256),
         encoder_training="scratch",
     ),
-    potential=PotentialConfig(combine="sum", radius=0.1),
+    potential=PotentialConfig(combine="sum", radius=0.1, spacing=0.0),
     evaluation=EvaluationConfig(every=5000, episodes=20),
 )
 

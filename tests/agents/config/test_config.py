@@ -32,6 +32,7 @@ PAPER = {
     "learner.reward_scale": 1.0,  # eq. reshaped_reward
     "potential.combine": "sum",  # eq. demo_pot
     "potential.terminal": 1.0,  # footnote of eq. demo_pot
+    "potential.spacing": 0.0,  # eq. sinle_pot: the maximum is over all demonstrated states
     "potential.radius": 0.1,  # appendix: the prior was trained up to this distance
     "learner.n_steps": 1,
     "learner.actor_tau": 1.0,
