@@ -16,7 +16,7 @@ from agents.replay.rewards import Rows
 from tests.agents.imitation.test_learning import all_rows, of_random
 from tests.agents.imitation.toy import HORIZON, Identity, Reach, episodes, make
 
-EMBEDDING = Embedding(Identity((2,)), torch.device("cpu"))
+EMBEDDING = Embedding(Identity(), torch.device("cpu"))
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,7 @@ from agents.imitation.gail import GAIL
 from agents.imitation.pwil import PWIL
 from agents.replay import ShapedReplayBuffer
 from agents.sac import SAC
-from agents.sac.policy import SharedEncoderPolicy, policy_settings
-from perception.registry import available_encoders, register_encoder
+from agents.sac.policy import SharedEncoderPolicy
 
 START, GOAL, SPREAD, RADIUS, STEP, HORIZON = -0.7, 0.7, 0.2, 0.1, 0.1, 30
 
@@ -24,16 +23,8 @@ START, GOAL, SPREAD, RADIUS, STEP, HORIZON = -0.7, 0.7, 0.2, 0.1, 0.1, 30
 class Identity(nn.Module):
     """Encoder without weights."""
 
-    def __init__(self, in_shape: tuple[int, ...], out_features: int = 0) -> None:
-        super().__init__()
-        self.out_features = in_shape[0]
-
     def forward(self, observation):
         return observation
-
-
-if "toy-identity" not in available_encoders():
-    register_encoder("toy-identity")(Identity)
 
 
 class Reach(gym.Env):
@@ -105,7 +96,7 @@ def make(name: str, seed: int = 0, demonstrations: int | None = None) -> Any:
     settings |= {"ent_coef": "auto_0.1", "backup_entropy": False, "actor_tau": 0.005, "buffer_size": 10_000}
     settings |= {"replay_buffer_class": ShapedReplayBuffer, "seed": seed, "device": "cpu"} | SETTINGS[name]
     kind, env = BehaviouralCloning if name == "bc" else SAC, toy_of(name)
-    model = kind(SharedEncoderPolicy, env, policy_kwargs=policy_settings("toy-identity", (32, 32)), **settings)
+    model = kind(SharedEncoderPolicy, env, policy_kwargs={"net_arch": [32, 32]}, **settings)
     buffer: Any = model.replay_buffer
     buffer.set_demonstrations(
         episodes(env, env.expert, demonstrations or DEMONSTRATIONS.get(name, 20)), alternate=name == "adril"
@@ -117,7 +108,7 @@ def make(name: str, seed: int = 0, demonstrations: int | None = None) -> Any:
 
 def reward_of(name: str, model: Any, seed: int = 0) -> Any:
     shown = model.replay_buffer.demonstrations
-    embedding = Embedding(Identity(model.observation_space.shape), torch.device("cpu"))
+    embedding = Embedding(Identity(), torch.device("cpu"))
     pairs = expert_pairs(shown, embedding)
     if name == "gail":
         return GAIL(pairs, embedding, model.gamma, seed)
