@@ -7,7 +7,7 @@ import itertools
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -146,18 +146,17 @@ def plan(config: CompareConfig, settings: list[str]) -> dict[str, dict[Path, Tra
         cell = dict(zip(axes, chosen, strict=True))
         shown = {name: value for name, value in cell.items() if name in ("obs", "method") or len(axes[name]) > 1}
         label = " ".join(value if name in ("obs", "method") else f"{name}={value}" for name, value in shown.items())
-        planned[label] = {}
-        for seed in range(config.seeds):
-            own = words_of({name: cell[name] for name in usual} | {"seed": str(seed)})
-            plain = training(config, own, settings)
-            changed = {
-                name: value
-                for name, value in cell.items()
-                if name not in usual and training(config, own, [*words_of({name: value}), *settings]) != plain
-            }
-            one = training(config, own, [*words_of(changed), *settings])
-            names = [f"{name}={','.join(value.split())}" for name, value in changed.items()]
-            planned[label][config.runs / run_name(one, names)] = one
+        own = words_of({name: cell[name] for name in usual})
+        plain = training(config, own, settings)
+        changed = {
+            name: value
+            for name, value in cell.items()
+            if name not in usual and training(config, own, [*words_of({name: value}), *settings]) != plain
+        }
+        first = training(config, own, [*words_of(changed), *settings])
+        names = [f"{name}={','.join(value.split())}" for name, value in changed.items()]
+        of_cell = [replace(first, seed=seed) for seed in range(config.seeds)]
+        planned[label] = {config.runs / run_name(one, names): one for one in of_cell}
     return planned
 
 
@@ -171,7 +170,7 @@ def training(config: CompareConfig, own: list[str], settings: list[str]) -> Trai
 
     Args:
         config: What is compared.
-        own: Arguments for observation, method, grids and seed.
+        own: Arguments for observation, method and grids.
         settings: Further arguments.
 
     Raises:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from scipy.stats import bootstrap, trim_mean
@@ -52,15 +53,12 @@ def results_table(groups: dict[str, list[Outcome]]) -> str:
 
 def interquartile_mean(values: np.ndarray) -> str:
     """Format the interquartile mean with its bootstrap interval (Agarwal et al. 2021); one value has no interval."""
-    mean = trim_mean(values, 0.25)
+    trimmed = partial(trim_mean, proportiontocut=0.25)
+    mean = trimmed(values)
     if len(values) < 2:
         return f"{mean:.1f}"
-    found = bootstrap((values,), _trimmed, method="percentile", n_resamples=2000, rng=0).confidence_interval
+    found = bootstrap((values,), trimmed, method="percentile", n_resamples=2000, rng=0).confidence_interval
     return f"{mean:.1f} [{found.low:.1f}, {found.high:.1f}]"
-
-
-def _trimmed(values: np.ndarray, axis: int = -1) -> np.ndarray:
-    return trim_mean(values, 0.25, axis=axis)
 
 
 def median_and_worst(values: Sequence[float | None], digits: int = 0) -> str:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from agents.imitation import dril
+from agents.replay.rewards import Rows
 from tests.agents.imitation.toy import HORIZON, averaged, episodes, make, reward_of, success_rate, toy_of
 
 STEPS = {"bc": 2000, "gail": 4000, "pwil": 5000, "dril": 2000, "adril": 4500}
@@ -53,13 +54,11 @@ def returned(name, model, act):
     if name == "pwil":
         fresh = reward_of(name, model)
         return np.mean([fresh.collect(*row) for row in zip(seen, actions, dones, strict=True)])
-    buffer.demonstrated = name == "adril" and act is not None and getattr(act, "__name__", "") == "expert"
+    buffer.demonstrated = name == "adril" and getattr(act, "__name__", "") == "expert"
     return np.mean(reward(all_rows(buffer)))
 
 
 def all_rows(buffer):
-    from agents.replay.rewards import Rows
-
     return Rows(buffer, np.arange(buffer.size()), np.zeros(buffer.size(), int))
 
 
