@@ -1,6 +1,5 @@
 """Reward of an imitation learning method, made of the agent's demonstrations."""
 
-import copy
 from typing import Any
 
 from torch import nn
@@ -29,10 +28,13 @@ def make_reward(name: str, config: TrainConfig, model: SAC, horizon: int) -> Rew
         horizon: Maximum number of steps of an episode.
 
     Raises:
-        ValueError: The buffer is too small for AdRIL, whose rounds are counted over all its rows.
+        ValueError: The buffer is too small for AdRIL, whose rounds are counted over all its rows; or the discount is 1,
+            with which the value of an absorbing state is infinite.
     """
     buffer: Any = model.replay_buffer
     demonstrations, gamma = buffer.demonstrations, config.learner.gamma
+    if gamma == 1.0 and name != "pwil":
+        raise ValueError(f"--learner.gamma is 1; give a smaller one, since --method {name} has an absorbing state")
     if name == "adril":
         if buffer.buffer_size * model.n_envs < config.environment_steps:
             raise ValueError("--method adril keeps all transitions; give a --learner.buffer-size of at least --steps")
@@ -50,5 +52,5 @@ def fixed_encoder(config: TrainConfig) -> nn.Module:
     """Return the encoder whose features the rewards see: the estimator's if it has weights, else the agent's."""
     info = encoder_info(config)
     if info.has_weights:
-        return copy.deepcopy(load_estimator(config).encoder).requires_grad_(False)
+        return load_estimator(config).encoder.requires_grad_(False)
     return make_encoder(info.name, in_shape=get_task(config.task).view(config.obs).space.shape)

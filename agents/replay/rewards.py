@@ -53,7 +53,8 @@ class Rows:
     @property
     def terminal(self) -> Bool[np.ndarray, " batch"]:
         """Whether s′ is terminal, which a time limit does not make it (B,)."""
-        return (self.buffer.dones * (1 - self.buffer.timeouts))[self.rows, self.envs] > 0
+        ends, timeouts = (part[self.rows, self.envs] > 0 for part in (self.buffer.dones, self.buffer.timeouts))
+        return ends & ~timeouts
 
     @property
     def demonstrated(self) -> Bool[np.ndarray, " batch"]:

@@ -44,6 +44,19 @@ def test_only_what_was_in_force_is_recorded(name, tmp_path):
     assert parse(command(config).split()[3:]) == config
 
 
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        ("--method gail --learner.gamma 1", "--learner.gamma is 1; give a smaller one"),
+        ("--method adril --learner.buffer-size 100", "give a --learner.buffer-size of at least --steps"),
+        ("--method bc --learner.tau 0.1", "--learner.tau has no effect with --method bc"),
+    ],
+)
+def test_what_a_baseline_cannot_do_is_one_line(words, said, tmp_path, capsys):
+    assert said in one_line(train, [*words.split(), "--out", str(tmp_path / "run")], capsys)
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_setting_that_a_method_does_not_use_is_refused(tmp_path, capsys):
     words = ["--method", PAPER_S, "--learner.guided-share", "0.3", "--out", str(tmp_path / "run")]
     error = one_line(train, words, capsys)
