@@ -213,6 +213,11 @@ def test_a_report_of_all_runs_that_are_there(tmp_path, capsys):
     assert "holds no finished run" in one_line(main, ["--report-only", "--runs", str(tmp_path / "none")], capsys)
 
 
+def hear_interrupts():
+    """Restore what a shell disables in the background: SIGINT would be ignored by every process that it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.slow
 def test_an_interrupted_comparison_goes_on(files, tmp_path):
     """Interrupted by Ctrl-C in its first run, and by a run whose directory holds something else; then repeated."""
@@ -224,7 +229,8 @@ def test_an_interrupted_comparison_goes_on(files, tmp_path):
     first, second = (tmp_path / "runs" / run_name(TrainConfig(seed=seed)) for seed in range(2))
     second.mkdir(parents=True)
     (second / "notes.txt").write_text("mine")
-    with subprocess.Popen(command, stdout=-1, stderr=-1, text=True, start_new_session=True, **where) as process:
+    settings = {"text": True, "start_new_session": True, "preexec_fn": hear_interrupts, **where}
+    with subprocess.Popen(command, stdout=-1, stderr=-1, **settings) as process:
         until = time.monotonic() + 120
         while not (first / "progress.csv").exists() and process.poll() is None and time.monotonic() < until:
             time.sleep(0.02)
