@@ -16,24 +16,26 @@ import tyro
 from agents import runs
 from agents.config import Observation, TrainConfig, run_name
 from agents.config.file import Settings
-from agents.config.methods import DEFAULT
+from agents.config.methods import DEFAULT, METHODS
 from agents.config.train import check
-from agents.launch.local import run_missing
-from agents.report.curves import draw_curves
+from agents.launch.local import run_locally
+from agents.launch.ray_cluster import run_on_ray
+from agents.launch.slurm import submit
+from agents.launch.training import missing
+from agents.report.curves import draw_curves, draw_trainings
 from agents.report.outcome import read_outcome
-from agents.report.table import results_table
+from agents.report.page import PICTURES, write_page
+from agents.report.profiles import draw_profiles
+from agents.report.table import results, results_table
 from agents.runs.machine import remark
 from agents.train import parse
 from envs.command import one_line_errors
 from envs.files import check_replaceable, write_text
 from envs.ranges import COUNT, Range, check_ranges
 
-PICTURE = """
-Success rate over environment steps and minutes, median and quartiles over the seeds:
-
-![Success rate over environment steps and minutes](curves.png)
-"""
-REPORT = ("report.md", "results.json", "curves.png")
+FIGURES = "".join(f"\n{caption}:\n\n![{caption}]({name})\n" for name, caption in PICTURES.items())
+DRAWN = {"curves.png": draw_curves, "profiles.png": draw_profiles, "training.png": draw_trainings}
+REPORT = ("report.md", "report.html", "results.json", *DRAWN)
 OWN = ("obs", "method", "grids", "seed", "steps", "preset", "out", "resume", "parallel")
 """Settings that the comparison sets itself."""
 
@@ -68,9 +70,19 @@ class CompareConfig:
     """Directory that holds the run directories; missing runs are written to it. The report lists runs with other
     settings."""
     out: Path = Path("comparison")
-    """Output directory of report.md, results.json and curves.png."""
+    """Output directory of the report: report.html, with videos of the runs, report.md, results.json and pictures."""
+    reference: str | None = None
+    """Method that the others are compared with, e.g. buffer; default: the first."""
+    launcher: Literal["local", "ray", "slurm"] = "local"
+    """Where the missing runs are trained: in processes on this machine, on a Ray cluster, or as a job array of Slurm,
+    which is submitted and not waited for. Ray and Slurm need a file system that the machines share."""
     parallel: Annotated[int, Range(1, 1000)] = 2
-    """Number of trainings that run in parallel, with one thread each; a single one may use worker processes."""
+    """Number of threads that local trainings use together. Each takes --threads of them, 1 by default; with --parallel
+    1 there is one training at a time, which may use worker processes."""
+    address: str | None = None
+    """Address of the Ray cluster; default: that of RAY_ADDRESS or of this machine, else a cluster is started here."""
+    slurm: tuple[str, ...] = ()
+    """Parameters of submitit's executor, e.g. timeout_min=240 slurm_partition=cpu slurm_array_parallelism=20."""
     report_only: bool = False
     """Train nothing, and report all finished runs in --runs, grouped by their names."""
 
@@ -93,19 +105,39 @@ def main(arguments: list[str] | None = None) -> None:
         planned = plan(config, arguments[place + 1 :])
         groups = {label: list(runs_of_one) for label, runs_of_one in planned.items()}
         trainings = {directory: one for runs_of_one in planned.values() for directory, one in runs_of_one.items()}
-        run_missing(trainings, config.parallel)
+        if not launch(missing(trainings), config):
+            return
     outcomes = {label: [read_outcome(directory) for directory in found] for label, found in groups.items()}
     busy = remark(*(run.others for found in outcomes.values() for run in found if run.others is not None))
-    table, others = results_table(outcomes), f"\n{busy}\n" * bool(busy) + _other_settings(trainings)
+    rows = results(outcomes, config.reference)
+    remarks = f"{busy}\n" * bool(busy) + _other_settings(trainings)
+    text = results_table(rows), f"\n{remarks}" * bool(remarks)
     try:
         config.out.mkdir(parents=True, exist_ok=True)
-        write_text(config.out / "report.md", table + PICTURE + others)
+        write_text(config.out / "report.md", FIGURES.join(text))
         data = {label: [asdict(run) for run in of_one] for label, of_one in outcomes.items()}
         write_text(config.out / "results.json", json.dumps(data, indent=2) + "\n")
-        draw_curves(outcomes, config.out / "curves.png")
     finally:  # printed even if the report cannot be written
-        print(table + others)
-    print(f"wrote {config.out}: curves.png, report.md, results.json")
+        print("".join(text), flush=True)
+    for name, draw in DRAWN.items():
+        draw(outcomes, config.out / name)
+    write_page(config.out / "report.html", outcomes, rows, remarks)
+    print(f"wrote {config.out}: {', '.join(sorted(REPORT))}")
+
+
+def launch(unfinished: dict[Path, TrainConfig], config: CompareConfig) -> bool:
+    """Train what is missing, and return whether all of it has ended, which submitted jobs have not."""
+    if not unfinished:
+        return True
+    if config.launcher == "slurm":
+        jobs = submit(unfinished, config.runs / "slurm", config.slurm)
+        print(f"submitted {len(jobs)} jobs, {jobs[0]} to {jobs[-1]}; the same command reports when they have ended")
+        return False
+    if config.launcher == "ray":
+        run_on_ray(unfinished, config.address)
+    else:
+        run_locally(unfinished, config.parallel)
+    return True
 
 
 def found_runs(directory: Path) -> dict[str, list[Path]]:
@@ -114,12 +146,18 @@ def found_runs(directory: Path) -> dict[str, list[Path]]:
     Raises:
         FileNotFoundError: There is none.
     """
-    groups: dict[str, list[Path]] = {}
-    for path in sorted(directory.glob("*-seed*")):
-        if (path / runs.RESULT).exists():
-            groups.setdefault(path.name.rpartition("-seed")[0], []).append(path)
-    if not groups:
+    found = {path: runs.read_config(path) for path in directory.glob("*-seed*") if (path / runs.RESULT).exists()}
+    if not found:
         raise FileNotFoundError(f"--runs {directory}: holds no finished run")
+
+    def place(path: Path) -> tuple[int, int, int, str, int]:
+        """Order by the column of the table, then by its rows."""
+        config = found[path]
+        return -ord(config.obs[0]), config.grids, list(METHODS).index(config.method), path.name, config.seed
+
+    groups: dict[str, list[Path]] = {}
+    for path in sorted(found, key=place):
+        groups.setdefault(path.name.rpartition("-seed")[0], []).append(path)
     return groups
 
 

@@ -5,18 +5,18 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import torch
 import tyro
 
 from agents import runs
-from agents.config import TrainConfig
 from agents.evaluation.episodes import evaluate
+from agents.evaluation.film import film
 from agents.tasks import make_env
 from envs.command import one_line_errors
 from envs.ranges import SEED, Range, check_ranges
-from perception.video import SUFFIXES, open_video
+from perception.video import SUFFIXES
 
 EVALUATE_SEED = 3_000_000  # differs from the seeds of training, of its evaluations and of the final evaluation
 
@@ -73,13 +73,6 @@ def check(config: EvaluateConfig) -> None:
     check_ranges(config)
     if config.video is not None and config.video.suffix not in SUFFIXES:
         raise ValueError(f"--video {config.video}: unknown kind of file; give one that ends in {' or '.join(SUFFIXES)}")
-
-
-def film(policy: Any, trained: TrainConfig, path: Path, episodes: int, seed: int) -> None:
-    """Write the first episodes of an evaluation as a video."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open_video(path) as append, contextlib.closing(make_env(trained, render_mode="rgb_array")) as env:
-        evaluate(policy, env, episodes, seed, on_frame=append)
 
 
 if __name__ == "__main__":

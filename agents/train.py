@@ -28,6 +28,7 @@ from agents.runs.lock import locked
 from agents.runs.log import RunLogger
 from agents.runs.machine import Occupation
 from agents.runs.resume import advice, prepare, refuse_existing, resume
+from agents.runs.tracking import TRACKERS
 from agents.sac import SAC
 from agents.tasks import make_env
 from envs.command import one_line_errors
@@ -74,7 +75,9 @@ def train(config: TrainConfig) -> dict[str, Any]:
         write_text(directory / runs.CONFIG, to_json(config))
         occupation = Occupation()
         try:
-            log = RunLogger(directory, model.num_timesteps, model.target_bounds)
+            settings = Settings(config).get_state()
+            trackers = [TRACKERS[name](directory, settings) for name in config.track]
+            log = RunLogger(directory, model.num_timesteps, model.target_bounds, trackers)
             with reporting(directory, model), closing(log) as logger:
                 seconds = _learn(model, evaluation_env, config, directory, beside, logger)
                 result = _finish(model, evaluation_env, config, directory, seconds, occupation.others())

@@ -23,9 +23,10 @@ LEVELS = (
     ("imitation",),
     ("methods",),
     ("prior", "runs"),
-    ("launch", "report"),
+    ("report",),
     ("train", "evaluate", "pretrain"),
-    ("benchmark", "compare"),
+    ("benchmark", "launch"),
+    ("compare",),
 )
 SIMULATOR = {"mujoco", "robosuite"}
 FORBIDDEN = {
@@ -75,15 +76,17 @@ def test_no_import_against_the_flow(package):
     assert not wrong, f"against envs → perception → shaping → agents: {wrong}"
 
 
-def test_nobody_imports_a_composition_root():
+def test_composition_roots_are_run_and_not_imported():
+    """But for the report of a comparison, which shows the maps of Φ."""
     wrong = [
         f"{file.relative_to(ROOT)}:{line} imports {name}"
         for package in PACKAGES
         for file in sorted((ROOT / package).rglob("*.py"))
         for line, name in imported_names(file.read_text())
         if composition_root(name) not in (None, composition_root(module_name(file)))
+        and (file, composition_root(name)) != (ROOT / "agents/report/page.py", "perception.visualize")
     ]
-    assert not wrong, f"composition roots are run, not imported: {wrong}"
+    assert not wrong, f"imports of composition roots: {wrong}"
 
 
 def all_modules() -> dict[str, Path]:

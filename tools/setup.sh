@@ -59,6 +59,19 @@ if [[ $missing ]]; then
     fi
 fi
 
+# The test of the report opens it in Chromium and is skipped without it.
+if ! command -v chromium >/dev/null; then
+    sudo=()
+    ((EUID == 0)) || sudo=(sudo -n)
+    if command -v apt-get >/dev/null && "${sudo[@]}" true 2>/dev/null && "${sudo[@]}" apt-get update -qq &&
+        "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
+            apt-get install -y -qq --no-install-recommends chromium >/dev/null; then
+        say "installed Chromium"
+    else
+        say "no Chromium: the test of the report in a browser will be skipped; sudo apt-get install -y chromium"
+    fi
+fi
+
 say "installing Python packages into $venv (a few minutes)"
 [[ -x $venv/bin/pip ]] || "$python" -m venv "$venv"
 pip=("$venv/bin/python" -m pip --disable-pip-version-check)

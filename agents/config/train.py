@@ -10,6 +10,7 @@ from agents.config.methods import BC_STEPS, DEFAULT, METHODS
 from envs.ranges import COUNT, MANY, SEED, Range, check_ranges
 
 Observation = Literal["state", "pointcloud"]
+Tracker = Literal["wandb", "mlflow"]
 
 
 @dataclass(frozen=True)
@@ -143,6 +144,9 @@ class TrainConfig:
     parallel: Literal["auto", "on", "off"] = "auto"
     """Collect and evaluate in worker processes during the gradient steps; the result is the same. auto: on with at
     least two cores."""
+    track: tuple[Tracker, ...] = ()
+    """Experiment trackers that receive the log too: wandb (offline with WANDB_MODE=offline), mlflow (at the URI in
+    MLFLOW_TRACKING_URI). They are an extra: pip install 'pushcloud[tracking]'."""
     stop_at_success: Annotated[float | None, Range(0, 1)] = None
     """Success rate at which the training ends: it stops after the first evaluation that reaches this rate."""
     checkpoint_every: Annotated[int, COUNT] = 5_000

@@ -1,1 +1,1 @@
-"""Trainings in separate processes."""
+"""Launchers of trainings: local processes, a Ray cluster, or Slurm."""

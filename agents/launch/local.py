@@ -6,67 +6,69 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
-from agents import runs
 from agents.config import TrainConfig
-from agents.config.command import command
+from agents.launch.training import failure, start_or_resume
+from agents.launch.watch import Watch
+from agents.progress import say
 
 SECONDS_BETWEEN_LOOKS = 0.2  # polling interval of the processes [s]
 
 
-def is_finished(directory: Path, steps: int) -> bool:
-    """Return whether the directory holds the result of a run of at least `steps` environment steps."""
-    return os.path.lexists(directory / runs.RESULT) and runs.read_config(directory).steps >= steps
-
-
-def start_or_resume(training: TrainConfig, directory: Path) -> list[str]:
-    """Return the command that starts a training in `directory`, or resumes the run in it."""
-    if os.path.lexists(directory / runs.CONFIG):
-        steps = max(training.steps, runs.read_config(directory).steps)
-        return [sys.executable, "-m", "agents.train", "--resume", str(directory), "--steps", str(steps)]
-    place = ["--out", str(directory), "--parallel", training.parallel]  # not part of `command`
-    return [sys.executable, *shlex.split(command(training))[1:], *place]
-
-
-def run_missing(trainings: Mapping[Path, TrainConfig], parallel: int) -> None:
-    """Start or resume every unfinished run, `parallel` at a time; the others continue if one fails.
+def run_locally(trainings: Mapping[Path, TrainConfig], budget: int) -> None:
+    """Start or resume every run; the others continue if one fails. Their output goes to a file beside the directory.
 
     Args:
-        trainings: Configurations by run directory.
-        parallel: Maximum number of concurrent processes.
+        trainings: Configurations of the unfinished runs by directory.
+        budget: Number of threads that the processes may have together; one process runs even if it takes more.
 
     Raises:
-        ValueError: A directory holds a run of another method. Or runs failed; raised after all runs have ended, and the
-            message names their directories.
+        ValueError: Runs failed; raised after all runs have ended, and the message names their directories.
     """
-    for directory, training in trainings.items():
-        there = os.path.lexists(directory / runs.CONFIG)
-        if there and (method := runs.read_config(directory).method) != training.method:
-            raise ValueError(f"{directory} holds a run of {method}, not of {training.method}; move it away")
-    waiting = [
-        (directory, start_or_resume(training, directory))
-        for directory, training in trainings.items()
-        if not is_finished(directory, training.steps)
-    ]
-    running: list[tuple[Path, subprocess.Popen]] = []
-    failed: list[str] = []
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    try:
-        while waiting or running:
-            while waiting and len(running) < parallel:
-                directory, line = waiting.pop(0)
-                print("running", shlex.join(line[1:]), flush=True)
-                running.append((directory, subprocess.Popen(line, env=environment)))
-            time.sleep(SECONDS_BETWEEN_LOOKS)
-            for directory, process in [entry for entry in running if entry[1].poll() is not None]:
-                running.remove((directory, process))
-                if process.returncode != 0:
-                    failed.append(str(directory))
-                    print(f"failed with status {process.returncode}: {directory}", file=sys.stderr)
-    except KeyboardInterrupt:  # the runs receive it too and write their checkpoints
-        for _, process in running:
-            process.wait()
-        raise
+    waiting = {directory: start_or_resume(training, directory) for directory, training in trainings.items()}
+    running: dict[Path, subprocess.Popen] = {}
+    failed: list[Path] = []
+    with closing(Watch(trainings)) as watch:
+        try:
+            while waiting or running:
+                while waiting and (not running or _threads(trainings, [*running, next(iter(waiting))]) <= budget):
+                    directory = next(iter(waiting))
+                    running[directory] = _start(waiting.pop(directory), directory, trainings[directory].threads)
+                time.sleep(SECONDS_BETWEEN_LOOKS)
+                watch.look(running)
+                for directory in [path for path, process in running.items() if process.poll() is not None]:
+                    status = running.pop(directory).returncode
+                    watch.ended(directory)
+                    if status != 0:
+                        failed.append(directory)
+                        print(f"failed with status {status}: {directory}{_last_words(directory)}", file=sys.stderr)
+        except KeyboardInterrupt:  # the runs receive it too and write their checkpoints
+            for process in running.values():
+                process.wait()
+            raise
     if failed:
-        raise ValueError(f"{', '.join(failed)} failed; the same command tries again what is missing")
+        raise failure(failed)
+
+
+def output_file(directory: Path) -> Path:
+    """Return the file that receives the output of the training in `directory`."""
+    return directory.with_name(f"{directory.name}.log")
+
+
+def _threads(trainings: Mapping[Path, TrainConfig], directories: list[Path]) -> int:
+    return sum(trainings[directory].threads for directory in directories)
+
+
+def _start(line: list[str], directory: Path, threads: int) -> subprocess.Popen:
+    say(f"running {shlex.join(line[1:])}")
+    output_file(directory).parent.mkdir(parents=True, exist_ok=True)
+    with output_file(directory).open("a") as output:
+        environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
+        return subprocess.Popen(line, env=environment, stdout=output, stderr=subprocess.STDOUT)
+
+
+def _last_words(directory: Path) -> str:
+    lines = output_file(directory).read_text(errors="replace").strip().splitlines()
+    return f" ({lines[-1]})" if lines else ""

@@ -1,6 +1,6 @@
 """Outcome of a finished run: its result, its learning curve, and when it solved the task."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,10 @@ class Outcome:
 
     Attributes:
         directory: Run directory.
+        method: Name of the method.
+        obs: Observation type.
+        grids: Number of active reset grids.
+        demonstrations: Number of demonstrations.
         success_rate: Success rate of the last policy on new episodes.
         mean_steps: Mean steps of its successful episodes; None without one.
         environment_steps: Environment steps of the training.
@@ -34,6 +38,10 @@ class Outcome:
     """
 
     directory: str
+    method: str
+    obs: Observation
+    grids: int
+    demonstrations: int
     success_rate: float
     mean_steps: float | None
     environment_steps: int
@@ -44,6 +52,19 @@ class Outcome:
     steps: tuple[float, ...]
     minutes: tuple[float, ...]
     rates: tuple[float, ...]
+
+
+Groups = Mapping[str, Sequence[Outcome]]
+"""Outcomes of the seeds of each row of a comparison, by the row's label."""
+
+
+def columns(groups: Groups) -> dict[str, dict[str, Sequence[Outcome]]]:
+    """Return the rows of each column of the paper's table, such as "state, 2 grids"."""
+    found: dict[str, dict[str, Sequence[Outcome]]] = {}
+    for label, outcomes in groups.items():
+        first = outcomes[0]
+        found.setdefault(f"{first.obs}, {first.grids} grid{'s' * (first.grids > 1)}", {})[label] = outcomes
+    return found
 
 
 def read_outcome(directory: Path) -> Outcome:
@@ -59,6 +80,10 @@ def read_outcome(directory: Path) -> Outcome:
     when = solved(rows, THRESHOLDS[config.obs])
     return Outcome(
         directory=str(directory),
+        method=config.method,
+        obs=config.obs,
+        grids=config.grids,
+        demonstrations=result.get("demonstrations", config.grids),
         **{name: result[name] for name in ("success_rate", "mean_steps", "environment_steps", "seconds")},
         others=result.get("others"),
         solved_steps=int(when["step"]) if when else None,

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
-from scipy.stats import bootstrap, trim_mean
 
-from agents.report.outcome import Outcome
+from agents.report.outcome import Groups, Outcome, columns
+from agents.report.paper import paper_result
+from agents.report.statistics import Scores, as_column, improvement, interquartile_mean
 
 HEADINGS = (
     "runs",
@@ -15,6 +15,8 @@ HEADINGS = (
     "success, mean ± std [%]",
     "interquartile mean [95 % interval]",
     "worst / Q1 / median / Q3",
+    "better than the reference [95 % interval]",
+    "paper [%]",
     "steps to the goal",
     "solved",
     "steps until solved, median / worst",
@@ -24,41 +26,57 @@ HEADINGS = (
 )
 
 
-def results_table(groups: dict[str, list[Outcome]]) -> str:
-    """Format success rates as the paper's table, and steps and time until the task was solved, one row per group.
-
-    The time of a seed that did not solve the task is infinite.
-    """
+def results_table(rows: Sequence[Sequence[str]]) -> str:
+    """Format rows of cells in Markdown."""
     lines = [f"| {' | '.join(HEADINGS)} |", "|---" * len(HEADINGS) + "|"]
-    for label, outcomes in groups.items():
-        rate = 100 * np.array([run.success_rate for run in outcomes])
-        steps = [run.mean_steps for run in outcomes if run.mean_steps is not None]
-        taken = [run.environment_steps for run in outcomes]
-        cells = [
-            label,
-            str(len(outcomes)),
-            f"{rate.mean():.1f} ± {rate.std():.1f}",
-            interquartile_mean(rate),
-            " / ".join(f"{value:.0f}" for value in np.percentile(rate, [0, 25, 50, 75])),
-            f"{np.mean(steps):.1f}" if steps else "-",
-            str(sum(run.solved_steps is not None for run in outcomes)),
-            median_and_worst([run.solved_steps for run in outcomes]),
-            median_and_worst([run.solved_seconds and run.solved_seconds / 60 for run in outcomes], 1),
-            "–".join(map(str, sorted({min(taken), max(taken)}))),
-            f"{sum(run.seconds for run in outcomes) / 3600:.2f}",
-        ]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
 
 
-def interquartile_mean(values: np.ndarray) -> str:
-    """Format the interquartile mean with its bootstrap interval (Agarwal et al. 2021); one value has no interval."""
-    trimmed = partial(trim_mean, proportiontocut=0.25)
-    mean = trimmed(values)
-    if len(values) < 2:
-        return f"{mean:.1f}"
-    found = bootstrap((values,), trimmed, method="percentile", n_resamples=2000, rng=0).confidence_interval
-    return f"{mean:.1f} [{found.low:.1f}, {found.high:.1f}]"
+def results(groups: Groups, reference: str | None = None) -> list[list[str]]:
+    """Return the cells of the table, one row per group, ordered as `HEADINGS`.
+
+    Success rates are shown as in the paper's table, with the probability that a seed is better than one of the
+    reference, and steps and time until the task was solved. The time of a seed that did not solve the task is infinite.
+
+    Args:
+        groups: Outcomes of the seeds by label.
+        reference: Method that the others of a column are compared with; None, or one that the column does not have,
+            takes the first row.
+    """
+    rows = []
+    for of_column in columns(groups).values():
+        named = [outcomes for outcomes in of_column.values() if outcomes[0].method == reference]
+        compared = (named or list(of_column.values()))[0]
+        rows += [_row(label, outcomes, compared) for label, outcomes in of_column.items()]
+    return rows
+
+
+def rates(outcomes: Sequence[Outcome]) -> Scores:
+    """Return the success rates of runs as the scores of one column."""
+    return as_column([run.success_rate for run in outcomes])
+
+
+def _row(label: str, outcomes: Sequence[Outcome], reference: Sequence[Outcome]) -> list[str]:
+    rate = 100 * np.array([run.success_rate for run in outcomes])
+    steps = [run.mean_steps for run in outcomes if run.mean_steps is not None]
+    taken = [run.environment_steps for run in outcomes]
+    first = outcomes[0]
+    paper = paper_result(first.method, first.obs, first.grids, first.demonstrations)
+    return [
+        label,
+        str(len(outcomes)),
+        f"{rate.mean():.1f} ± {rate.std():.1f}",
+        str(interquartile_mean(rates(outcomes))),
+        " / ".join(f"{value:.0f}" for value in np.percentile(rate, [0, 25, 50, 75])),
+        "reference" if outcomes is reference else str(improvement(rates(outcomes), rates(reference))),
+        "-" if paper is None else f"{paper:g}",
+        f"{np.mean(steps):.1f}" if steps else "-",
+        str(sum(run.solved_steps is not None for run in outcomes)),
+        median_and_worst([run.solved_steps for run in outcomes]),
+        median_and_worst([run.solved_seconds and run.solved_seconds / 60 for run in outcomes], 1),
+        "–".join(map(str, sorted({min(taken), max(taken)}))),
+        f"{sum(run.seconds for run in outcomes) / 3600:.2f}",
+    ]
 
 
 def median_and_worst(values: Sequence[float | None], digits: int = 0) -> str:

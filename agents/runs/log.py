@@ -3,6 +3,7 @@
 import bisect
 import csv
 import io
+from collections.abc import Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,13 @@ def read_progress(path: Path) -> list[Row]:
     return rows
 
 
+def last_step(directory: Path) -> int:
+    """Return the last logged step of the run in `directory`, 0 if nothing is logged."""
+    path = directory / PROGRESS
+    rows = read_progress(path) if path.exists() else []
+    return int(rows[-1]["step"]) if rows else 0
+
+
 class ClippedTargets(KVWriter):
     """Print a warning once per run if many of the critic's targets lie outside their bounds.
 
@@ -122,11 +130,18 @@ class RunLogger(Logger):
         directory: Run directory.
         resumed_at: Step of the checkpoint, 0 for a new run.
         target_bounds: Bounds of the critic's targets.
+        trackers: Further outputs.
     """
 
-    def __init__(self, directory: Path, resumed_at: int = 0, target_bounds: tuple[float, float] | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        resumed_at: int = 0,
+        target_bounds: tuple[float, float] | None = None,
+        trackers: Sequence[KVWriter] = (),
+    ) -> None:
         log = RunLog(directory, resumed_at)
-        super().__init__(str(directory), [log, ClippedTargets(target_bounds, log.rows.copy())])
+        super().__init__(str(directory), [log, ClippedTargets(target_bounds, log.rows.copy()), *trackers])
 
     def get_state(self) -> dict[str, Any]:
         """Return the values that are recorded but not yet written."""

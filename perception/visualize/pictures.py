@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeGuard
 
@@ -10,6 +11,7 @@ import envs.simulator  # noqa: F401 (imported first: MuJoCo then loads without O
 # isort: split
 import numpy as np
 import torch
+from matplotlib.figure import Figure
 
 from agents.tasks import get_task
 from envs.demonstrations import Trajectory, load_demonstrations
@@ -63,9 +65,7 @@ def visualize(config: VisualizeConfig) -> list[Path]:
     with closing(_scene(config)) as scene:
         config.out.mkdir(parents=True, exist_ok=True)
         print("rendering the start")
-        cloud, _ = scene.env.reset(seed=config.seed)
-        state, _ = scene.base.reset(seed=config.seed)
-        puck, tip, goal = scene.base.puck_position[:2], scene.base.end_effector_position[:2], scene.base.goal_position
+        start = _start(scene, config.seed)
         views = look(scene, f"start, seed {config.seed}")
         surroundings = [scene.surroundings(view, camera) for view, camera in zip(views, scene.cameras, strict=True)]
         points, colors = (np.concatenate(part) for part in zip(*surroundings, strict=True))
@@ -76,15 +76,12 @@ def visualize(config: VisualizeConfig) -> list[Path]:
         else:
             print(f"left out {out.pop('cloud.ply')}: no camera sees the puck; choose another --seed or more --cameras")
         mapped = {name: phi for name, phi in potentials.items() if name == "state" or len(seen)}
-        scene.env.reset(options={"puck": goal, "end_effector": goal + np.array([IN_SLOT, 0.0])})
+        scene.env.reset(options={"puck": start.goal, "end_effector": start.goal + np.array([IN_SLOT, 0.0])})
         write_picture(draw_panel([*views, *look(scene, "puck in the slot")]), out["panel.png"])
 
         if mapped:
             print(f"evaluating the potential of {' and '.join(mapped)} over the table")
-            starts, near = {"state": state, "pointcloud": cloud}, scene.base.robosuite.success_distance
-            walls = [*SLOT.walls().values(), *RIM.values()]
-            maps = [survey(phi, starts[name], puck, tip, goal, walls, near) for name, phi in mapped.items()]
-            write_picture(draw_heatmap(maps, walls, GRIDS[: config.grids]), out["potential.png"])
+            write_picture(_maps(scene, mapped, start, config.grids), out["potential.png"])
         elif potentials:
             print(f"left out {out.pop('potential.png')}: it is that of clouds, and none is seen at the start")
         if trajectory:
@@ -92,6 +89,46 @@ def visualize(config: VisualizeConfig) -> list[Path]:
     if config.window:
         show_clouds(views[0].points, points, colors)
     return list(out.values())
+
+
+def draw_potentials(config: VisualizeConfig) -> Figure:
+    """Draw Φ over the table, as `visualize` does.
+
+    Raises:
+        FileNotFoundError: A file is missing.
+        ValueError: A setting is invalid, files are incompatible, or there is no potential.
+    """
+    _, potentials = load_potentials(config)
+    if not potentials:
+        raise ValueError("no potential: demonstrations or an estimator are missing")
+    with closing(_scene(config)) as scene:
+        return _maps(scene, potentials, _start(scene, config.seed), config.grids)
+
+
+@dataclass(frozen=True)
+class _Start:
+    """Observations at the start by name, and positions in the world frame, shape (2,) each [m]."""
+
+    observations: dict[str, np.ndarray]
+    puck: np.ndarray
+    end_effector: np.ndarray
+    goal: np.ndarray
+
+
+def _start(scene: Scene, seed: int) -> _Start:
+    cloud, _ = scene.env.reset(seed=seed)
+    state, _ = scene.base.reset(seed=seed)
+    tip = scene.base.end_effector_position[:2]
+    return _Start({"state": state, "pointcloud": cloud}, scene.base.puck_position[:2], tip, scene.base.goal_position)
+
+
+def _maps(scene: Scene, potentials: dict[str, Potential], start: _Start, grids: int) -> Figure:
+    walls, near = [*SLOT.walls().values(), *RIM.values()], scene.base.robosuite.success_distance
+    maps = [
+        survey(phi, start.observations[name], start.puck, start.end_effector, start.goal, walls, near)
+        for name, phi in potentials.items()
+    ]
+    return draw_heatmap(maps, walls, GRIDS[:grids])
 
 
 def _scene(config: VisualizeConfig) -> Scene:

@@ -18,7 +18,7 @@ from agents import compare, runs
 from agents.compare import main
 from agents.config.file import to_json
 from agents.config.train import PRESETS, EvaluationConfig, LearnerConfig, TrainConfig, run_name
-from agents.launch.local import start_or_resume
+from agents.launch.training import start_or_resume
 from agents.report.curves import quartiles
 from agents.report.outcome import read_outcome
 from agents.train import parse
@@ -62,8 +62,8 @@ def test_finished_runs_are_reused(tmp_path, capsys):
     main([*arguments, "--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "out")])
     report = (tmp_path / "out" / "report.md").read_text()
     assert "75.0 ± 25.0" in report and "| 1.00 |" in report
-    (picture,) = re.findall(r"!\[[^]]+\]\((.+)\)", report)
-    assert (tmp_path / "out" / picture).stat().st_size > 1000
+    pictures = re.findall(r"!\[[^]]+\]\((.+)\)", report)
+    assert len(pictures) == 3 and all((tmp_path / "out" / name).stat().st_size > 1000 for name in pictures)
     printed = capsys.readouterr().out
     assert "running" not in printed and "other settings" not in printed
 
@@ -87,8 +87,8 @@ def test_a_report_is_printed_on_any_terminal_and_written_in_utf_8(tmp_path, vari
     assert b"| 100.0 ? 0.0 |" in done.stdout
     report = (tmp_path / "größe" / "report.md").read_bytes().decode("utf-8")
     assert "| 100.0 ± 0.0 |" in report
-    assert compare.PICTURE in report  # which a terminal does not show
-    assert done.stdout.startswith(report.replace(compare.PICTURE, "").encode("ascii", "replace"))
+    assert compare.FIGURES in report  # which a terminal does not show
+    assert done.stdout.startswith(report.replace(compare.FIGURES, "").encode("ascii", "replace"))
 
 
 def test_a_report_that_cannot_be_written_is_printed(tmp_path):

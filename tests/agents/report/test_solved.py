@@ -3,13 +3,11 @@
 import dataclasses
 import itertools
 import math
-import re
 
-import numpy as np
 import pytest
 
 from agents.report.outcome import Outcome, solved
-from agents.report.table import HEADINGS, interquartile_mean, median_and_worst, results_table
+from agents.report.table import HEADINGS, median_and_worst, results, results_table
 
 
 def test_two_consecutive_evaluations_count():
@@ -37,15 +35,14 @@ def test_a_seed_that_never_solved_took_infinitely_long(values, shown):
 
 def outcome(rate, steps=None, **changed):
     times = (10.0, 20.0)
-    made = Outcome(
-        "run", rate, 30.0 if rate else None, 100, 1800.0, None, steps, steps and 6.0 * steps, times, (), times
-    )
+    known = ("run", "buffer", "state", 1, 1, rate, 30.0 if rate else None, 100, 1800.0, None)
+    made = Outcome(*known, steps, steps and 6.0 * steps, times, (), times)
     return dataclasses.replace(made, **changed)
 
 
 def test_the_final_policies_of_all_seeds_count():
     runs = [outcome(1.0, 10, mean_steps=20.0), outcome(0.5, 20), outcome(0.0, environment_steps=50)]
-    cells = results_table({"state sparse": runs}).splitlines()[-1].strip("| ").split(" | ")
+    cells = results_table(results({"state sparse": runs})).splitlines()[-1].strip("| ").split(" | ")
     shown = dict(zip(HEADINGS, cells, strict=True))
     assert shown == {
         "runs": "state sparse",
@@ -53,6 +50,8 @@ def test_the_final_policies_of_all_seeds_count():
         "success, mean ± std [%]": f"50.0 ± {100 * math.sqrt(1 / 6):.1f}",
         "interquartile mean [95 % interval]": "50.0 [0.0, 100.0]",
         "worst / Q1 / median / Q3": "0 / 25 / 50 / 75",
+        "better than the reference [95 % interval]": "reference",
+        "paper [%]": "30",
         "steps to the goal": "25.0",
         "solved": "2",
         "steps until solved, median / worst": "20 / -",
@@ -62,11 +61,14 @@ def test_the_final_policies_of_all_seeds_count():
     }
 
 
-def test_the_interquartile_mean_leaves_a_quarter_out_at_each_end():
-    values = np.array([0.0, 0.0, 90.0, 92.0, 94.0, 96.0, 100.0, 100.0])
-    assert interquartile_mean(values).startswith("93.0 [")
-    low, high = (float(bound) for bound in re.findall(r"[\d.]+", interquartile_mean(values))[1:])
-    rng = np.random.default_rng(1)  # the interval of the percentiles of means of drawn seeds, written out
-    drawn = [np.sort(rng.choice(values, 8))[2:6].mean() for _ in range(4000)]
-    assert (low, high) == pytest.approx(np.percentile(drawn, [2.5, 97.5]), abs=3.0)
-    assert interquartile_mean(np.array([70.0])) == "70.0"
+def test_rows_are_compared_within_their_column():
+    """With the row of the named method, or else the first of the column."""
+    groups = {
+        "a": [outcome(1.0), outcome(0.5)],
+        "b": [outcome(0.5, method="sparse")],
+        "c": [outcome(0.5, method="potential", obs="pointcloud"), outcome(0.9, method="potential", obs="pointcloud")],
+        "d": [outcome(0.7, obs="pointcloud")],
+    }
+    place = HEADINGS.index("better than the reference [95 % interval]")
+    assert [row[place] for row in results(groups, "sparse")] == ["75.0", "reference", "reference", "50.0"]
+    assert [row[place] for row in results(groups)] == ["reference", "25.0", "reference", "50.0"]

@@ -1,0 +1,67 @@
+"""One training of a comparison: whether it is missing, and how it is started or resumed."""
+
+import dataclasses
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from agents import runs
+from agents.config import TrainConfig
+from agents.config.command import command
+from agents.train import train
+
+
+def is_finished(directory: Path, steps: int) -> bool:
+    """Return whether the directory holds the result of a run of at least `steps` environment steps."""
+    return os.path.lexists(directory / runs.RESULT) and runs.read_config(directory).steps >= steps
+
+
+def missing(trainings: Mapping[Path, TrainConfig]) -> dict[Path, TrainConfig]:
+    """Return the trainings that are not finished.
+
+    Args:
+        trainings: Configurations by run directory.
+
+    Raises:
+        ValueError: A directory holds a run of another method.
+    """
+    for directory, training in trainings.items():
+        there = os.path.lexists(directory / runs.CONFIG)
+        if there and (method := runs.read_config(directory).method) != training.method:
+            raise ValueError(f"{directory} holds a run of {method}, not of {training.method}; move it away")
+    return {directory: one for directory, one in trainings.items() if not is_finished(directory, one.steps)}
+
+
+def start_or_resume(training: TrainConfig, directory: Path) -> list[str]:
+    """Return the command that starts a training in `directory`, or resumes the run in it."""
+    if os.path.lexists(directory / runs.CONFIG):
+        steps = max(training.steps, runs.read_config(directory).steps)
+        return [sys.executable, "-m", "agents.train", "--resume", str(directory), "--steps", str(steps)]
+    place = ["--out", str(directory), "--parallel", training.parallel]  # not part of `command`
+    return [sys.executable, *shlex.split(command(training))[1:], *place]
+
+
+def run_training(training: TrainConfig, directory: Path, place: Path) -> None:
+    """Start a training in this process, or resume it from its last checkpoint.
+
+    Args:
+        training: Configuration.
+        directory: Run directory on a file system that all machines share.
+        place: Working directory, to which relative paths refer.
+
+    Raises:
+        ValueError, OSError: As `agents.train.train`.
+    """
+    os.chdir(place)
+    if os.path.lexists(directory / runs.CONFIG):
+        stored = runs.read_config(directory)
+        train(dataclasses.replace(stored, resume=directory, steps=max(training.steps, stored.steps)))
+    else:
+        train(dataclasses.replace(training, out=directory))
+
+
+def failure(failed: list[Path]) -> ValueError:
+    """Return the error that names the directories of failed runs."""
+    return ValueError(f"{', '.join(map(str, failed))} failed; the same command tries again what is missing")

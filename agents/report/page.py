@@ -1,0 +1,130 @@
+"""Report of a comparison as one HTML file that holds its pictures and videos."""
+
+import base64
+import io
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import jinja2
+
+from agents import runs
+from agents.config import METHODS, TrainConfig
+from agents.config.file import Settings
+from agents.evaluation.film import film
+from agents.progress import say
+from agents.report.outcome import Groups, Outcome
+from agents.report.table import HEADINGS
+from agents.tasks import get_task
+from envs.files import write_text
+from perception.visualize.config import VisualizeConfig
+
+VIDEO, VIDEO_SEED = "episode.mp4", 4_000_000
+"""File of one episode in a run directory, and the seed of its initial state, which differs from all others."""
+TEMPLATE = Path(__file__).with_suffix(".html")
+PICTURES = {
+    "curves.png": "Success rate over environment steps and minutes: median and quartiles over the seeds",
+    "profiles.png": "Share of the seeds with a final success rate above τ, and which rows are better",
+    "training.png": "What the learner logs: median and quartiles over the seeds",
+}
+"""Pictures of the report with their captions."""
+
+
+def write_page(path: Path, groups: Groups, rows: Sequence[Sequence[str]], remarks: str) -> None:
+    """Write the report; the pictures are read from its directory.
+
+    For each row of the table it has one episode of the run with the median success rate: the video in the run
+    directory, which is made if the directory has a policy. For each setting of a potential it has a map of Φ.
+
+    Args:
+        path: File.
+        groups: Outcomes of the seeds by label.
+        rows: Cells of the table (`agents.report.table.results`).
+        remarks: Text below the table.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    described = [_describe(label, outcomes) for label, outcomes in groups.items()]
+    text = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
+        revision=runs.revision(),
+        headings=HEADINGS,
+        rows=rows,
+        remarks=remarks,
+        pictures=[(caption, _embedded(path.with_name(name), "image/png")) for name, caption in PICTURES.items()],
+        maps=list(_maps(groups)),
+        videos=list(_videos(groups)),
+        runs=described,
+    )
+    write_text(path, text)
+
+
+def _describe(label: str, outcomes: Sequence[Outcome]) -> dict[str, str]:
+    """Return the label of a row, and the command, the revision and the configuration of its first run."""
+    directory = Path(outcomes[0].directory)
+    revision = directory / "revision.txt"
+    return {
+        "label": label,
+        "command": runs.read_result(directory).get("command", ""),
+        "revision": revision.read_text().strip() if revision.exists() else "unknown",
+        "config": json.dumps(Settings(runs.read_config(directory)).get_state(), indent=2, default=str),
+    }
+
+
+def _videos(groups: Groups) -> Iterator[tuple[str, str]]:
+    """Yield a caption and the video of each row that has one."""
+    for label, outcomes in groups.items():
+        median = sorted(outcomes, key=lambda run: run.success_rate)[len(outcomes) // 2]
+        directory = Path(median.directory)
+        if not (directory / VIDEO).exists() and (directory / runs.POLICY).exists():
+            say(f"filming an episode of {directory}")
+            policy, trained = runs.load_policy(directory)
+            film(policy, trained, directory / VIDEO, 1, VIDEO_SEED)
+        if (directory / VIDEO).exists():
+            yield f"{label}: {directory.name}", _embedded(directory / VIDEO, "video/mp4")
+
+
+def _maps(groups: Groups) -> Iterator[tuple[str, str]]:
+    """Yield a caption and the map of Φ of each setting of the potential on the slot task."""
+    shown: set[VisualizeConfig] = set()
+    for outcomes in groups.values():
+        config = runs.read_config(Path(outcomes[0].directory))
+        if config.task != "push-slot" or not METHODS[config.method].potential:
+            continue
+        wanted = _map_settings(config)
+        if wanted not in shown:
+            shown.add(wanted)
+            say(f"drawing Φ of {config.obs}, {config.grids} grids, {wanted.combine}")
+            caption = f"{config.obs}, {config.grids} reset grids: {wanted.combine}, radius {wanted.radius:g} m"
+            try:
+                yield caption, _map(wanted)
+            except (OSError, ValueError) as error:  # files of another machine
+                say(f"no map of Φ for {outcomes[0].directory}: {error}")
+
+
+def _map_settings(config: TrainConfig) -> VisualizeConfig:
+    return VisualizeConfig(
+        estimator=config.estimator or get_task(config.task).view(config.obs).estimator,
+        demonstrations=config.demonstrations,
+        filter_key=config.filter_key,
+        grids=config.grids,
+        combine=config.potential.combine,
+        radius=config.potential.radius,
+    )
+
+
+def _map(settings: VisualizeConfig) -> str:
+    from perception.visualize.pictures import draw_potentials  # loads robosuite
+
+    stream = io.BytesIO()
+    draw_potentials(settings).savefig(stream, format="png", dpi=80)
+    return _uri(stream.getvalue(), "image/png")
+
+
+def _embedded(path: Path, kind: str) -> str:
+    return _uri(path.read_bytes(), kind)
+
+
+def _uri(content: bytes, kind: str) -> str:
+    return f"data:{kind};base64,{base64.b64encode(content).decode()}"

@@ -1,0 +1,80 @@
+"""Statistics over few runs, by rliable.
+
+Reference: Agarwal et al., "Deep reinforcement learning at the edge of the statistical precipice", NeurIPS 2021.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from rliable import library, metrics
+
+REPETITIONS = 2000  # of the bootstrap
+THRESHOLDS = np.linspace(0, 1, 51)  # success rates of a performance profile
+
+Scores = Float[np.ndarray, "runs columns"]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with its 95 % stratified bootstrap interval; NaN bounds if a column has a single run."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        bounds = "" if np.isnan(self.low) else f" [{100 * self.low:.1f}, {100 * self.high:.1f}]"
+        return f"{100 * self.value:.1f}{bounds}"
+
+
+def interquartile_mean(scores: Scores) -> Interval:
+    """Return the mean of the middle half of the scores, over all runs and columns; the columns are the strata."""
+    return _interval(metrics.aggregate_iqm, scores)
+
+
+def improvement(of: Scores, over: Scores) -> Interval:
+    """Return `probability_of_improvement` with its interval."""
+    return _interval(probability_of_improvement, of, over)
+
+
+def probability_of_improvement(of: Scores, over: Scores) -> float:
+    """Return the probability that a run of one method scores more than one of another, mean over the columns.
+
+    A tie counts one half. It is `rliable.metrics.probability_of_improvement` without its test of significance, which
+    takes most of its time.
+    """
+    return float(0.5 + 0.5 * np.sign(of[:, None] - over[None]).mean())
+
+
+def profile(scores: Scores) -> Float[np.ndarray, "3 thresholds"]:
+    """Return the shares of runs that score more than each of `THRESHOLDS`, and the bounds of their intervals."""
+    return _estimates(lambda drawn: library.score_distributions(drawn, THRESHOLDS), scores)
+
+
+def as_column(scores: Sequence[float]) -> Scores:
+    """Return the scores of one column."""
+    return np.array(scores, dtype=float)[:, None]
+
+
+def _interval(function: Callable[..., float], *scores: Scores) -> Interval:
+    if min(len(part) for part in scores) < 2:
+        return Interval(float(function(*scores)), np.nan, np.nan)
+    value, low, high = _estimates(lambda *drawn: np.array([function(*drawn)]), *scores)[:, 0]
+    return Interval(float(value), float(low), float(high))
+
+
+def _estimates(function: Callable[..., np.ndarray], *scores: Scores) -> Float[np.ndarray, "3 values"]:
+    """Return the values of a function of the scores, and the bounds of their intervals."""
+    given = scores[0] if len(scores) == 1 else list(scores)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="random_state is deprecated", category=FutureWarning)  # of arch
+        values, bounds = library.get_interval_estimates(
+            {"": given},
+            function,
+            reps=REPETITIONS,
+            random_state=np.random.RandomState(0),
+        )
+    return np.stack([values[""], *bounds[""]])
