@@ -163,6 +163,9 @@ def _finish(
         "command": command(config),
         **final.to_dict(),
     }
+    demonstrated: Any = model.replay_buffer.demonstrations  # type: ignore[union-attr]
+    if demonstrated is not None:
+        result["demonstrations"] = int(demonstrated.dones[: demonstrated.size()].sum())
     runs.write_result(directory, result)
     return result
 

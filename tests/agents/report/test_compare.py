@@ -198,6 +198,23 @@ def test_all_combinations_are_trained(tmp_path):
     assert next(path.name for path in usual) == "push-slot-1-state-potential-learner.net-arch=32-seed0"
 
 
+def test_a_setting_does_not_vary_where_the_method_does_not_use_it():
+    vary = (("potential.combine", "product", "sum"), ("demonstrations", "a/ten.hdf5"))
+    config = compare.CompareConfig(obs=("state",), method=("buffer", "potential"), vary=vary, seeds=1, runs=Path())
+    found = {label: next(path.name for path in of_one) for label, of_one in compare.plan(config, []).items()}
+    ten = "demonstrations=a_ten.hdf5-seed0"
+    assert found == {
+        "state buffer": f"push-slot-1-state-buffer-{ten}",
+        "state potential potential.combine=product": f"push-slot-1-state-potential-{ten}",
+        "state potential potential.combine=sum": f"push-slot-1-state-potential-potential.combine=sum-{ten}",
+    }
+
+
+def test_settings_without_trainings_are_refused(tmp_path, capsys):
+    words = ["--report-only", "--runs", str(tmp_path), "--", "--learner.tau", "0.1"]
+    assert "--report-only trains nothing" in one_line(main, words, capsys)
+
+
 @pytest.mark.parametrize("words", [["--vary", "learner.tau"], ["--vary", "seed", "1", "2"]])
 def test_what_varies_is_a_setting_with_values(words, capsys):
     assert f"--vary {words[1]}: give a setting of agents.train" in one_line(main, words, capsys)

@@ -105,6 +105,7 @@ def test_so_does_a_baseline(ninety, crash, tmp_path, method, monkeypatch):
     crash(parts, 70)
     resume(parts.out)
     assert_same_end(whole.out, parts.out)
+    assert runs.read_result(whole.out)["demonstrations"] == 1
 
 
 def test_a_run_that_crashed_before_its_first_checkpoint_begins_anew(runs_of_states, crashed, capsys):
