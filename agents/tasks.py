@@ -30,12 +30,14 @@ class View:
         encoder: Name of the encoder that is used by default.
         goals: Goal set of the observations, for a prior and a potential; None without one.
         estimator: Shipped Ṽ_g; None without one.
+        meaning: Columns, units and frame of an observation, in a line.
     """
 
     space: spaces.Box
     encoder: str
     goals: GoalSet | None = None
     estimator: Path | None = None
+    meaning: str = ""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class Task:
         demonstrations: Shipped demonstrations, by number of grids.
         action_space: Action space of the environment.
         prior: Name of the environment in which the prior is learned, used in file names.
+        action_meaning: Columns, units and frame of an action, in a line.
     """
 
     make: Callable[..., gym.Env]
@@ -59,6 +62,7 @@ class Task:
     demonstrations: Mapping[int, Path] = field(default_factory=dict)
     action_space: spaces.Box = field(default_factory=lambda: spaces.Box(-1.0, 1.0, (2,), np.float32))
     prior: str = "play"
+    action_meaning: str = ""
 
     def view(self, obs: str) -> View:
         """Return the observation type of this name.
@@ -113,18 +117,30 @@ def make_plane(obs: str, **kwargs: Any) -> gym.Env:
     return env if obs == "state" else ObservedGoal(env, CloudGoals())
 
 
-def _push_view(goals: GoalSet, encoder: str) -> View:
+def _push_view(goals: GoalSet, encoder: str, meaning: str) -> View:
     space = spaces.Box(-np.inf, np.inf, goals.observation_shape, np.float32)
-    return View(space, encoder, goals, assets.path("estimators") / f"push-plane-{goals.name}.pt")
+    return View(space, encoder, goals, assets.path("estimators") / f"push-plane-{goals.name}.pt", meaning)
 
 
 register_task(
     "push-slot",
     Task(
         make=partial(gym.make, "PushSlot-v0"),
-        views={"state": _push_view(StateGoals(), "state"), "pointcloud": _push_view(CloudGoals(), "pointnet")},
+        views={
+            "state": _push_view(
+                StateGoals(),
+                "state",
+                "position [m] and velocity [m/s] of the puck relative to the end effector, then to the goal; xy, world",
+            ),
+            "pointcloud": _push_view(
+                CloudGoals(),
+                "pointnet",
+                "points on the visible puck relative to the end effector, then to the goal [m]; xy, world",
+            ),
+        },
         make_play=make_plane,
         demonstrations={grids: assets.path("demonstrations") / f"push-slot-{grids}.hdf5" for grids in (1, 2, 3)},
         prior="push-plane",
+        action_meaning="displacement of the end effector in units of 6 cm; xy, world",
     ),
 )

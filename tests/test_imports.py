@@ -24,7 +24,7 @@ LEVELS = (
     ("methods",),
     ("prior", "runs"),
     ("report",),
-    ("train", "evaluate", "pretrain"),
+    ("train", "evaluate", "export", "pretrain"),
     ("benchmark", "launch"),
     ("compare",),
 )

@@ -14,6 +14,7 @@ README = Path(__file__).parents[2] / "README.md"
 UNITS = {
     "agents.train": ["Environment steps", "[m]", "CPU threads", "discount"],
     "agents.evaluate": ["Episodes", ".mp4 or .gif"],
+    "agents.export": ["ONNX", "JSON"],
     "agents.compare": ["Environment steps of each run", "Seeds 0"],
     "agents.pretrain": ["Environment steps", "[m/s]"],
     "agents.benchmark.__main__": ["threads"],
