@@ -15,7 +15,7 @@ Encoder = TypeVar("Encoder", bound=type[nn.Module])
 
 # Each entry is a class, or the name of the module that registers the class and is imported on first use.
 _ENCODERS: dict[str, type[nn.Module] | str] = {
-    name: f"perception.encoders.{name}" for name in ("state", "pointnet", "mlp", "centroid")
+    name: f"perception.encoders.{name}" for name in ("state", "identity", "pointnet", "mlp", "centroid")
 }
 
 

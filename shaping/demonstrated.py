@@ -53,6 +53,7 @@ class DemonstratedGoals:
         self.goal = np.concatenate([goals.clip(goals.extract(array)) for array in arrays])
         self.value = np.concatenate(value).astype(np.float32)
         self.shift = goals.shift(self.goal)
+        self._goals = goals
 
     def in_order(self, spacing: float) -> Int[np.ndarray, " kept"]:
         """Return the indices of goals in descending order of value, without near duplicates across demonstrations.
@@ -69,7 +70,7 @@ class DemonstratedGoals:
         if spacing == 0.0 or len(self.starts) == 2:
             return order
         width = np.full(self.goal.shape[1], 10.0 * spacing)
-        width[:2] = spacing
+        width[self._goals.counted] = spacing * np.asarray(self._goals.scale)
         _, cell = np.unique(np.floor(self.goal[order] / width), axis=0, return_inverse=True)
         demonstration = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))[order]
         _, first = np.unique(cell, return_index=True)

@@ -1,8 +1,8 @@
 """Goal sets in observation space: extract a goal, substitute it, and compute the distance to it.
 
-A goal constrains only the goal-relevant part of an observation (the puck, not the arm), and only as a displacement.
-Observations hold `puck − goal`, so a demonstrated puck position is substituted as the goal by subtracting its
-displacement,
+A goal constrains only the goal-relevant part of an observation (the puck, not the arm), and only as a displacement
+from the goal of the environment. An observation holds `puck − goal`, or `puck` and `goal`, so a demonstrated puck
+position is substituted as the goal by subtracting its displacement,
 
     (puck − goal) − (puck_demonstrated − goal) = puck − puck_demonstrated,
 
@@ -14,12 +14,14 @@ Every function accepts NumPy arrays and torch tensors, and returns the type that
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
 from einops import rearrange
+from gymnasium import spaces
 from jaxtyping import Float
 from torch import Tensor
 
@@ -30,16 +32,36 @@ class GoalSet(ABC):
     """Definition of goals for one kind of observation.
 
     Attributes:
-        name: Kind of observation, as in `make_goals`.
+        name: Kind of observation, in messages.
         observation_shape: Shape of one observation; a cloud may also have another number of points.
-        goal_dim: Size of a goal; its first two numbers are a position in the plane [m].
-        columns: Columns of an observation that depend on the goal.
+        goal_dim: Size of a goal.
+        counted: Numbers of a goal that count in the distance; the others are velocities.
+        scale: Length that is 1 in the distance, for each number that counts or for all.
+        reported: Size of the goals that the environment of the prior reports in `info`.
     """
 
     name: ClassVar[str]
-    observation_shape: ClassVar[tuple[int, ...]]
-    goal_dim: ClassVar[int]
-    columns: ClassVar[slice]
+    scale: float | tuple[float, ...] = 1.0
+
+    @property
+    @abstractmethod
+    def observation_shape(self) -> tuple[int, ...]:
+        """Shape of one observation."""
+
+    @property
+    @abstractmethod
+    def goal_dim(self) -> int:
+        """Size of a goal."""
+
+    @property
+    @abstractmethod
+    def counted(self) -> slice:
+        """Numbers of a goal that count in the distance."""
+
+    @property
+    def reported(self) -> int:
+        """Size of the goals in `info`: the position, then what else decides about success."""
+        return self.goal_dim
 
     @abstractmethod
     def extract(self, observation: Float[ArrayT, "..."]) -> Float[ArrayT, "*batch goal"]:
@@ -65,13 +87,120 @@ class GoalSet(ABC):
         """Return observation i with goal i substituted."""
         return observation - self.shift(goal)
 
-    def displacement(
+    def distance(
         self, observation: Float[ArrayT, "batch ..."], goal: Float[ArrayT, "goals goal"]
     ) -> Float[ArrayT, "batch goals"]:
-        """Return the distance from the puck of each observation to each goal [m]; velocities are ignored."""
-        offset = self.extract(observation)[:, None, :2] - goal[:, :2]
-        x, y = offset[..., 0], offset[..., 1]
-        return (x * x + y * y) ** 0.5
+        """Return the distance from each observation to each goal; velocities are ignored."""
+        return self.length(self.extract(observation)[:, None] - goal)
+
+    def length(self, offset: Float[ArrayT, "*batch goal"]) -> Float[ArrayT, "*batch"]:
+        """Return the length of the difference between two goals in units of `scale`; velocities are ignored."""
+        part = offset[..., self.counted]
+        if isinstance(self.scale, float):
+            part = part / self.scale
+        else:
+            scale = np.asarray(self.scale, dtype=np.float32)
+            part = part / (scale if isinstance(part, np.ndarray) else torch.from_numpy(scale))
+        return (part * part).sum(-1) ** 0.5
+
+
+@dataclass(frozen=True)
+class BoxGoals(GoalSet):
+    """Goals of a flat observation, given by the columns that hold them.
+
+    Give `displacement`, the columns that hold achieved − desired, or `achieved` and `desired`: for an observation
+    [x, velocity, goal] ``BoxGoals(size=3, achieved=slice(0, 1), desired=slice(2, 3))``. A goal is relative to the goal
+    of the environment in both cases.
+
+    Attributes:
+        size: Size of an observation.
+        displacement: Columns of achieved − desired.
+        achieved: Columns of the achieved goal.
+        desired: Columns of the desired goal.
+        position: Numbers of a goal that count in the distance; default: all.
+        scale: Length that is 1 in the distance, for each number of `position` or for all.
+
+    Raises:
+        ValueError: The columns are missing, lie outside the observation, or do not fit together.
+    """
+
+    size: int
+    displacement: slice | None = None
+    achieved: slice | None = None
+    desired: slice | None = None
+    position: slice | None = None
+    scale: float | tuple[float, ...] = 1.0
+
+    name: ClassVar[str] = "box"
+
+    def __post_init__(self) -> None:
+        if (self.displacement is None) == (self.achieved is None or self.desired is None):
+            raise ValueError("goals of a box are given by displacement=, or by achieved= and desired= (slices)")
+        columns = [part for part in (self.displacement, self.achieved, self.desired) if part is not None]
+        sizes = [len(range(*part.indices(self.size))) for part in columns]
+        inside = all((part.start or 0) >= 0 and (part.stop or 0) <= self.size for part in columns)
+        if not inside or 0 in sizes or len(set(sizes)) > 1:
+            shown = ", ".join(f"{part.start}:{part.stop}" for part in columns)
+            raise ValueError(f"columns {shown} do not fit each other and an observation of {self.size} numbers")
+        counted = len(range(*self.counted.indices(sizes[0])))
+        if not counted or (isinstance(self.scale, tuple) and len(self.scale) != counted):
+            raise ValueError(f"position {self.position} and scale {self.scale} do not fit goals of {sizes[0]} numbers")
+        if not np.all(np.asarray(self.scale) > 0):
+            raise ValueError(f"scale is {self.scale}; give lengths above 0")
+
+    @property
+    def observation_shape(self) -> tuple[int, ...]:
+        """Shape of an observation."""
+        return (self.size,)
+
+    @property
+    def counted(self) -> slice:
+        """Numbers of a goal that count in the distance."""
+        return slice(None) if self.position is None else self.position
+
+    @property
+    def goal_dim(self) -> int:
+        """Size of a goal."""
+        part = self.displacement or self.desired
+        assert part is not None
+        return len(range(*part.indices(self.size)))
+
+    def extract(self, observation: Float[ArrayT, "*batch size"]) -> Float[ArrayT, "*batch goal"]:
+        """Return achieved − desired."""
+        if self.displacement is not None:
+            return observation[..., self.displacement]
+        return observation[..., self.achieved] - observation[..., self.desired]
+
+    def shift(self, goal: Float[ArrayT, "*batch goal"]) -> Float[ArrayT, "*batch size"]:
+        """Return zeros, with the goal in the columns of the displacement or, negated, in those of the desired goal."""
+        shape = (*goal.shape[:-1], self.size)
+        row: Any = goal.new_zeros(shape) if isinstance(goal, Tensor) else np.zeros(shape, dtype=goal.dtype)
+        if self.displacement is not None:
+            row[..., self.displacement] = goal
+        else:
+            row[..., self.desired] = -goal
+        return row
+
+
+def dict_goals(space: spaces.Space, position: slice | None = None, scale: float | tuple[float, ...] = 1.0) -> BoxGoals:
+    """Return the goals of a GoalEnv whose observations are flattened by Gymnasium's `FlattenObservation`.
+
+    Args:
+        space: Observation space of the GoalEnv, with "achieved_goal" and "desired_goal".
+        position: See `BoxGoals`.
+        scale: See `BoxGoals`.
+
+    Raises:
+        ValueError: The space is not that of a GoalEnv.
+    """
+    parts = dict(space.spaces) if isinstance(space, spaces.Dict) else {}
+    if not {"achieved_goal", "desired_goal"} <= parts.keys():
+        raise ValueError(f"{space} is not the observation space of a GoalEnv: no achieved_goal and desired_goal")
+    sizes = [spaces.flatdim(part) for part in parts.values()]
+    ends = np.cumsum(sizes).tolist()
+    columns = {name: slice(end - size, end) for name, end, size in zip(parts, ends, sizes, strict=True)}
+    achieved, desired = columns["achieved_goal"], columns["desired_goal"]
+    return BoxGoals(ends[-1], achieved=achieved, desired=desired, position=position, scale=scale)
 
 
 @dataclass(frozen=True)
@@ -88,11 +217,11 @@ class StateGoals(GoalSet):
     name: ClassVar[str] = "state"
     observation_shape: ClassVar[tuple[int, ...]] = (8,)
     goal_dim: ClassVar[int] = 4
-    columns: ClassVar[slice] = slice(4, 8)
+    counted: ClassVar[slice] = slice(0, 2)
 
     def extract(self, observation: Float[ArrayT, "*batch 8"]) -> Float[ArrayT, "*batch 4"]:
         """Return `[s_PG, v_PG]`."""
-        return observation[..., self.columns]
+        return observation[..., 4:8]
 
     def shift(self, goal: Float[ArrayT, "*batch 4"]) -> Float[ArrayT, "*batch 8"]:
         """Return zeros for the columns of the arm, followed by the goal."""
@@ -107,23 +236,43 @@ class StateGoals(GoalSet):
 
 @dataclass(frozen=True)
 class CloudGoals(GoalSet):
-    """Goals of the cloud `[p_i − E, p_i − G]` (xy) [m]: the centroid of the points relative to the goal.
+    """Goals of the cloud `[p_i − E, p_i − G]` [m]: the centroid of the points relative to the goal.
 
     The centroid does not depend on the order of the points, and the same shift is subtracted from every point.
+
+    Attributes:
+        num_points: Number of points.
+        dims: Number of coordinates, 2 in the plane or 3 in space.
     """
 
+    num_points: int = 20
+    dims: int = 2
+
     name: ClassVar[str] = "pointcloud"
-    observation_shape: ClassVar[tuple[int, ...]] = (20, 4)
-    goal_dim: ClassVar[int] = 2
-    columns: ClassVar[slice] = slice(2, 4)
+    counted: ClassVar[slice] = slice(None)
 
-    def extract(self, observation: Float[ArrayT, "*batch points 4"]) -> Float[ArrayT, "*batch 2"]:
+    @property
+    def observation_shape(self) -> tuple[int, ...]:
+        """Shape of an observation."""
+        return (self.num_points, 2 * self.dims)
+
+    @property
+    def goal_dim(self) -> int:
+        """Size of a goal."""
+        return self.dims
+
+    @property
+    def reported(self) -> int:
+        """Size of the goals in `info`: position and velocity, since a success is also slow."""
+        return 2 * self.dims
+
+    def extract(self, observation: Float[ArrayT, "*batch points columns"]) -> Float[ArrayT, "*batch dims"]:
         """Return the centroid of `p_i − G`."""
-        return observation[..., self.columns].mean(-2)
+        return observation[..., self.dims :].mean(-2)
 
-    def shift(self, goal: Float[ArrayT, "*batch 2"]) -> Float[ArrayT, "*batch 1 4"]:
+    def shift(self, goal: Float[ArrayT, "*batch dims"]) -> Float[ArrayT, "*batch 1 columns"]:
         """Return one row for all points: zeros for the columns relative to E, followed by the goal."""
-        return _pad_left(goal[..., None, :], 2)
+        return _pad_left(goal[..., None, :], self.dims)
 
 
 def make_goals(observation: str, goal_speed: float = 0.05) -> GoalSet:
@@ -141,6 +290,38 @@ def make_goals(observation: str, goal_speed: float = 0.05) -> GoalSet:
     if observation == CloudGoals.name:
         return CloudGoals()
     raise ValueError(f"observation is {observation!r}; valid names: state, pointcloud")
+
+
+KINDS: dict[str, type[BoxGoals] | type[CloudGoals]] = {"box": BoxGoals, "cloud": CloudGoals}
+
+
+def goals_to_dict(goals: GoalSet) -> dict[str, Any]:
+    """Return a goal set as plain data.
+
+    Raises:
+        ValueError: It is not a `BoxGoals` or `CloudGoals`.
+    """
+    for kind, made in KINDS.items():
+        if type(goals) is made:
+            data = {field.name: getattr(goals, field.name) for field in fields(goals)}
+            return {"kind": kind} | {k: [v.start, v.stop] if isinstance(v, slice) else v for k, v in data.items()}
+    raise ValueError(f"{type(goals).__name__} cannot be stored in a file; use BoxGoals or CloudGoals")
+
+
+def goals_from_dict(data: Mapping[str, Any]) -> GoalSet:
+    """Return the goal set of `goals_to_dict`.
+
+    Raises:
+        ValueError: It is not that of a goal set.
+    """
+    given = {k: v for k, v in data.items() if k != "kind"}
+    made = KINDS.get(str(data.get("kind")))
+    if made is None:
+        raise ValueError(f"goals of the kind {data.get('kind')!r}; known kinds: {', '.join(KINDS)}")
+    columns = ("displacement", "achieved", "desired", "position")
+    slices = {k: slice(*v) for k, v in given.items() if k in columns and v is not None}
+    scale = {"scale": tuple(given["scale"])} if isinstance(given.get("scale"), list) else {}
+    return made(**given | slices | scale)
 
 
 def _pad_left(goal: ArrayT, width: int) -> ArrayT:

@@ -45,8 +45,8 @@ class Potential:
         gamma: Discount γ of the task [1 per step]; defaults to that of the estimator, or 0.99 if it has none. It does
             not follow the learner's annealed discount.
         combine: "product" or "sum".
-        radius: Largest distance from the puck to a demonstrated goal [m]. At distances beyond those of training, or
-            across obstacles, estimated values are unreliable: inspect Φ over the table before increasing it.
+        radius: Largest distance to a demonstrated goal [m], or in units of the goals' scale. At distances beyond those
+            of training, or across obstacles, estimated values are unreliable: inspect Φ before increasing it.
         beta: Smallest estimated value of a goal in Δ(s), in [0, 1].
         terminal: Φ on the goal set.
         spacing: Of goals closer than this to each other, only those of one demonstration are kept, the one with the
@@ -80,7 +80,7 @@ class Potential:
         goals = goals or getattr(estimator, "goals", None)
         if goals is None:
             name = type(estimator).__name__
-            raise ValueError(f"{name} has no goal set; pass goals=make_goals('state') or 'pointcloud'")
+            raise ValueError(f"{name} has no goal set; pass goals=, such as BoxGoals(…)")
         shape = getattr(estimator, "in_shape", None)
         self.demonstrated = DemonstratedGoals(demonstrations, goals, gamma, shape)
         self.observation_shape = self.demonstrated.observation_shape
@@ -164,7 +164,7 @@ class Potential:
         """
         observations = self._checked(np.asarray(observation)[None])
         demonstrated = self.demonstrated
-        distance = self.goals.displacement(observations, demonstrated.goal)[0]
+        distance = self.goals.distance(observations, demonstrated.goal)[0]
         everything = np.arange(len(demonstrated))
         value = self._values(observations, np.zeros_like(everything), everything)
         potential, chosen = self._best(observations)
@@ -213,7 +213,7 @@ class Potential:
         The network dominates the cost, so it evaluates few pairs: only those in range, in descending order of V_d. A
         goal is skipped if its upper bound V_d ⊕ 1 is not above the current maximum of the row.
         """
-        near = self.goals.displacement(observations, self.demonstrated.goal[self._order]) <= self.radius
+        near = self.goals.distance(observations, self.demonstrated.goal[self._order]) <= self.radius
         demonstrated = self.demonstrated.value[self._order]
         score = np.full(near.shape, -np.inf, dtype=np.float32)
         goals_at_once = _FIRST_GOALS

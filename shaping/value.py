@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from shaping.goals import GoalSet, make_goals
+from shaping.goals import GoalSet, goals_from_dict, goals_to_dict, make_goals
 from shaping.tensors import building_at_most, read_tensors
 
 FILE_FORMAT = "shaping.ValueEstimator/1"
@@ -31,7 +31,7 @@ class ValueEstimator(nn.Module):
     An encoder is shared by two heads, the value and a tanh-Gaussian goal policy.
 
     Args:
-        observation: "state" or "pointcloud".
+        observation: Kind of observation: "state" or "pointcloud" of the pushing task, or any name if `goals` are given.
         encoder: Name of a registered encoder (`perception.available_encoders()`).
         encoder_kwargs: Arguments of the encoder, as plain data (numbers, strings, booleans, lists of them).
         hidden: Widths of the hidden layers of both heads.
@@ -40,6 +40,7 @@ class ValueEstimator(nn.Module):
         bounds: Range to which the returned value is clipped; defaults to the paper's. A `Potential` also clips to
             [0, 1].
         goal_speed: Largest goal velocity per axis in training [m/s].
+        goals: Goal set of the observations, or its plain data; None takes that of the pushing task.
 
     Raises:
         ValueError: Unknown observation, reversed bounds, γ outside (0, 1], or encoder arguments that cannot be stored.
@@ -55,6 +56,7 @@ class ValueEstimator(nn.Module):
         gamma: float = 0.99,
         bounds: Sequence[float] = (-100.0, 1.0),
         goal_speed: float = 0.05,
+        goals: GoalSet | Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
         # Imported late, so that shaping with a custom estimator does not need the perception package.
@@ -65,7 +67,13 @@ class ValueEstimator(nn.Module):
             raise ValueError(f"bounds are {tuple(bounds)}; give (low, high) with low < high")
         if not 0.0 < gamma <= 1.0:
             raise ValueError(f"gamma is {gamma}; give a discount in (0, 1]")
-        self.goals: GoalSet = make_goals(observation, goal_speed)
+        if goals is None:
+            goals = make_goals(observation, goal_speed)
+            own = {}
+        else:
+            goals = goals if isinstance(goals, GoalSet) else goals_from_dict(goals)
+            own = {"goals": goals_to_dict(goals)}
+        self.goals: GoalSet = goals
         self.config: dict[str, Any] = {
             "observation": observation,
             "encoder": encoder,
@@ -75,6 +83,7 @@ class ValueEstimator(nn.Module):
             "gamma": gamma,
             "bounds": [low, high],
             "goal_speed": goal_speed,
+            **own,
         }
         try:
             # Converted to JSON and back, so that the configuration is the same after saving and loading.

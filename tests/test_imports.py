@@ -24,7 +24,7 @@ LEVELS = (
     ("methods",),
     ("prior", "runs"),
     ("report",),
-    ("train", "evaluate", "export", "pretrain"),
+    ("train", "evaluate", "export", "fit", "pretrain"),
     ("benchmark", "launch"),
     ("compare",),
 )

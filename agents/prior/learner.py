@@ -4,12 +4,13 @@ import gymnasium as gym
 from stable_baselines3.common.monitor import Monitor
 
 from agents.methods.encoder import encoder_info
-from agents.prior.config import PretrainConfig
+from agents.prior.config import GoalLearnerConfig, PretrainConfig
 from agents.replay import HindsightReplayBuffer
 from agents.sac import SAC
 from agents.sac.device import resolve_device
 from agents.sac.policy import SharedEncoderPolicy, policy_settings
 from agents.tasks import get_task
+from shaping.goals import GoalSet
 
 HIDDEN = (256, 256)  # hidden layers of goal policy, critics and value head
 
@@ -23,17 +24,48 @@ def make_play(config: PretrainConfig) -> gym.Env:
 
 
 def make_goal_learner(config: PretrainConfig, env: gym.Env) -> SAC:
+    """Make the learner of a pre-training (`goal_learner`)."""
+    goals = get_task(config.task).view(config.obs).goals
+    if goals is None:
+        raise ValueError(f"task {config.task!r} has no goal set for {config.obs!r}; give its View goals=")
+    encoder = encoder_info(config).name
+    return goal_learner(
+        env, goals, encoder, config.learner, config.steps, config.goal_speed, config.nearby, config.seed, config.device
+    )
+
+
+def goal_learner(
+    env: gym.Env,
+    goals: GoalSet,
+    encoder: str,
+    learner: GoalLearnerConfig,
+    steps: int,
+    goal_speed: float = 0.0,
+    nearby: float = 0.0,
+    seed: int = 0,
+    device: str = "auto",
+) -> SAC:
     """Make SAC with hindsight goals.
 
     The critic's target has no entropy bonus and is clipped to [0, 1], so that the value is γ to the power of the number
     of steps.
+
+    Args:
+        env: Environment with `goal_reward`, and `achieved_goal` and `desired_goal` in `info`.
+        goals: Goal set of its observations.
+        encoder: Name of a registered encoder.
+        learner: Settings.
+        steps: Environment steps of the training, the size of the replay buffer.
+        goal_speed: Largest velocity of hindsight goals.
+        nearby: Share of the hindsight goals that are drawn around the achieved one.
+        seed: Seed of weights, exploration and sampling.
+        device: cpu, cuda or auto.
     """
-    learner = config.learner
     return SAC(
         SharedEncoderPolicy,
         Monitor(env),
         learning_rate=learner.learning_rate,
-        buffer_size=config.steps,
+        buffer_size=steps,
         batch_size=learner.batch_size,
         gradient_steps=learner.gradient_steps,
         learning_starts=learner.learning_starts,
@@ -43,15 +75,15 @@ def make_goal_learner(config: PretrainConfig, env: gym.Env) -> SAC:
         backup_entropy=False,
         replay_buffer_class=HindsightReplayBuffer,
         replay_buffer_kwargs={
-            "goals": get_task(config.task).view(config.obs).goals,
-            "compute_reward": env.unwrapped.goal_reward,  # type: ignore[attr-defined]
-            "goal_speed": config.goal_speed,
+            "goals": goals,
+            "compute_reward": env.get_wrapper_attr("goal_reward"),
+            "goal_speed": goal_speed,
             "relabelled": learner.relabelled,
-            "nearby": config.nearby,
+            "nearby": nearby,
             "nearby_steps": learner.nearby_steps,
-            "seed": config.seed,
+            "seed": seed,
         },
-        policy_kwargs=policy_settings(encoder_info(config).name, HIDDEN),
-        seed=config.seed,
-        device=resolve_device(config.device),
+        policy_kwargs=policy_settings(encoder, HIDDEN),
+        seed=seed,
+        device=resolve_device(device),
     )

@@ -14,15 +14,23 @@ from shaping.value import ValueEstimator
 
 
 def to_estimator(model: SAC, config: PretrainConfig) -> ValueEstimator:
-    """Make an estimator: copy encoder and goal policy, and regress the value head on min Q(s, μ(s)) with hindsight."""
+    """Make the estimator of a pre-training (`fit_head`)."""
     learner = config.learner
     estimator = ValueEstimator(
-        config.obs,
-        encoder_info(config).name,
-        hidden=HIDDEN,
-        gamma=learner.gamma,
-        goal_speed=learner.goal_speed,
-    ).to(model.device)
+        config.obs, encoder_info(config).name, hidden=HIDDEN, gamma=learner.gamma, goal_speed=learner.goal_speed
+    )
+    return fit_head(model, estimator, learner.value_steps)
+
+
+def fit_head(model: SAC, estimator: ValueEstimator, steps: int) -> ValueEstimator:
+    """Copy encoder and goal policy to an estimator, and regress its value head on min Q(s, μ(s)) with hindsight.
+
+    Args:
+        model: Learner of the goal policy.
+        estimator: Estimator with the same encoder and hidden layers as the policy.
+        steps: Gradient steps of the regression.
+    """
+    estimator = estimator.to(model.device)
     actor: Any = model.actor
     policy: Any = estimator.policy
     estimator.encoder.load_state_dict(actor.features_extractor.encoder.state_dict())
@@ -33,8 +41,8 @@ def to_estimator(model: SAC, config: PretrainConfig) -> ValueEstimator:
         policy[-1].bias.copy_(torch.cat([actor.mu.bias, actor.log_std.bias]))
     estimator.encoder.eval()  # the mode in which the estimator is used
     optimizer = torch.optim.Adam(estimator.value.parameters(), lr=1e-3)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, learner.value_steps)
-    for _ in counted(range(learner.value_steps), "value fit", "step"):
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
+    for _ in counted(range(steps), "value fit", "step"):
         batch = model.replay_buffer.sample(512)  # type: ignore[union-attr]
         with torch.no_grad():
             features = estimator.encoder(batch.observations)

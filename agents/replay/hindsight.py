@@ -27,7 +27,7 @@ class HindsightReplayBuffer(StoredReplayBuffer):
     Args:
         *args: As for Stable-Baselines3's `ReplayBuffer`.
         goals: Goal set of the observations.
-        compute_reward: Function from achieved goals (B, 4) and desired goals (B, 4) to rewards (B,).
+        compute_reward: Function from achieved and desired goals, shape (B, `goals.reported`) each, to rewards (B,).
         goal_speed: Bound to which the velocities of hindsight goals are clipped per axis, that of the task's goals
             [m/s].
         relabelled: Share of relabelled transitions (0.8: four hindsight goals for each goal of the task).
@@ -52,11 +52,12 @@ class HindsightReplayBuffer(StoredReplayBuffer):
     ) -> None:
         super().__init__(*args, **kwargs)
         self.goals, self.compute_reward, self.goal_speed = goals, compute_reward, goal_speed
+        self.axes = len(range(*goals.counted.indices(goals.goal_dim)))  # the position comes first, then velocities
         self.relabelled, self.nearby, self.nearby_steps = relabelled, nearby, nearby_steps
         self.rng = np.random.default_rng(seed)
         shape = (self.buffer_size, self.n_envs)
-        self.achieved = np.zeros((*shape, 4))  # goal achieved in the next state
-        self.desired = np.zeros((*shape, 4))
+        self.achieved = np.zeros((*shape, goals.reported))  # goal achieved in the next state
+        self.desired = np.zeros((*shape, goals.reported))
         self.episode_end = np.zeros(shape, np.int64)  # step count at which the row's episode ends, exclusive
         self.written = np.zeros(shape, np.int64)  # step count at which the row was written
         self.step = 0
@@ -99,9 +100,9 @@ class HindsightReplayBuffer(StoredReplayBuffer):
         near = draw < self.relabelled * linear_annealing(self.step, self.nearby_steps, self.nearby)
         desired = self.desired[rows, envs]
         goal = np.where(relabel[:, None], self.achieved[later, envs], desired)
-        goal[relabel, 2:] = goal[relabel, 2:].clip(-self.goal_speed, self.goal_speed)
+        goal[relabel, self.axes :] = goal[relabel, self.axes :].clip(-self.goal_speed, self.goal_speed)
         observations = self.observations[rows, envs]
-        puck = desired[near, :2] + self.goals.extract(observations[near])[:, :2]
+        puck = desired[near, : self.axes] + self.goals.extract(observations[near])[:, : self.axes]
         goal[near] = np.concatenate([puck + self._around(len(puck)), self._velocities(len(puck))], axis=1)
         offset = (goal - desired)[:, : self.goals.goal_dim].astype(np.float32)
         rewards = self.compute_reward(self.achieved[rows, envs], goal, {}).astype(np.float32)
@@ -128,9 +129,13 @@ class HindsightReplayBuffer(StoredReplayBuffer):
         return [*super()._stored(), "achieved", "desired", "episode_end", "written"]
 
     def _around(self, count: int) -> np.ndarray:
-        """Draw displacements (count, 2) [m] with lengths uniform in [0, `NEARBY`]."""
-        angle, length = self.rng.uniform(0, 2 * np.pi, count), self.rng.uniform(0, NEARBY, count)
-        return np.stack([length * np.cos(angle), length * np.sin(angle)], axis=1)
+        """Draw displacements (count, axes) with lengths uniform in [0, `NEARBY`]."""
+        if self.axes == 2:
+            angle, length = self.rng.uniform(0, 2 * np.pi, count), self.rng.uniform(0, NEARBY, count)
+            return np.stack([length * np.cos(angle), length * np.sin(angle)], axis=1)
+        direction = self.rng.normal(size=(count, self.axes))
+        direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+        return self.rng.uniform(0, NEARBY, (count, 1)) * direction
 
     def _velocities(self, count: int) -> np.ndarray:
-        return self.rng.uniform(-self.goal_speed, self.goal_speed, (count, 2))
+        return self.rng.uniform(-self.goal_speed, self.goal_speed, (count, self.goals.reported - self.axes))

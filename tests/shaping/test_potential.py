@@ -185,7 +185,7 @@ def test_the_network_sees_only_goals_in_range(combine):
     seen = shown[0][60:61]
     potential(seen)
     distance = torch.linalg.norm(torch.cat(estimator.asked)[:, 4:6], dim=1)
-    near = (estimator.goals.displacement(seen, potential.demonstrated.goal) <= 0.05).sum()
+    near = (estimator.goals.distance(seen, potential.demonstrated.goal) <= 0.05).sum()
     assert 0 < len(distance) <= near < 125 and distance.max() <= 0.05 + 1e-6
     estimator.asked.clear()
     potential(observe("state", np.full((3, 2), 5.0)))
