@@ -78,7 +78,8 @@ def draw_trainings(groups: Groups, path: Path) -> None:
 
 def color(number: int) -> tuple[float, ...]:
     """Return the color of a row of the table."""
-    return colormaps["tab20"](number % 20)
+    place = number % 20
+    return colormaps["tab20"](2 * place if place < 10 else 2 * place - 19)  # the ten full colors first
 
 
 def _figure(groups: Groups, width: int, draw: Callable[..., None]) -> tuple[Figure, Iterator[Sequence[Axes]]]:

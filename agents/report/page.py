@@ -95,8 +95,9 @@ def _maps(groups: Groups) -> Iterator[tuple[str, str]]:
         wanted = _map_settings(config)
         if wanted not in shown:
             shown.add(wanted)
-            say(f"drawing Φ of {config.obs}, {config.grids} grids, {wanted.combine}")
-            caption = f"{config.obs}, {config.grids} reset grids: {wanted.combine}, radius {wanted.radius:g} m"
+            form, radius = config.potential.combine, config.potential.radius
+            caption = f"{config.obs}, number of reset grids {config.grids}: {form}, radius {radius:g} m"
+            say(f"drawing Φ of {caption}")
             try:
                 yield caption, _map(wanted)
             except (OSError, ValueError) as error:  # files of another machine
@@ -109,8 +110,8 @@ def _map_settings(config: TrainConfig) -> VisualizeConfig:
         demonstrations=config.demonstrations,
         filter_key=config.filter_key,
         grids=config.grids,
-        combine=config.potential.combine,
-        radius=config.potential.radius,
+        combine=(config.potential.combine,),
+        radius=(config.potential.radius,),
     )
 
 

@@ -28,10 +28,10 @@ class VisualizeConfig:
     """Renderer of the puck's depth and mask: ray or gl."""
     cameras: tuple[str, ...] = ("overhead",)
     """Cameras whose clouds are fused, e.g. overhead oblique."""
-    combine: Literal["product", "sum"] = "product"
-    """V_d·Ṽ_g (γ to all remaining steps) or V_d + Ṽ_g (the paper)."""
-    radius: Annotated[float, Range(0, 100, "(]")] = 0.08
-    """Largest distance from the puck to a demonstrated goal in Δ(s) [m]."""
+    combine: tuple[Literal["product", "sum"], ...] = ("product",)
+    """V_d·Ṽ_g (γ to all remaining steps) or V_d + Ṽ_g (the paper); with several, one row of maps for each."""
+    radius: Annotated[tuple[float, ...], Range(0, 100, "(]")] = (0.08,)
+    """Largest distance from the puck to a demonstrated goal in Δ(s) [m]; with several, one row of maps for each."""
     seed: Annotated[int, SEED] = 1
     """Seed of the initial state that is drawn."""
     window: bool = False

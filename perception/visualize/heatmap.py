@@ -1,5 +1,6 @@
 """Heat map of Φ over the table, oriented as in the overhead camera: the robot at the top, y to the right."""
 
+import itertools
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -14,16 +15,19 @@ from perception.visualize.landscape import STEP, Landscape, Wall
 START_COLOR, CHOSEN_COLOR, BLOCKED_COLOR = "#1fb53a", "#ff2fa0", "#c5d6e8"
 
 
-def draw_heatmap(landscapes: Sequence[Landscape], walls: Iterable[Wall], grids: Float[np.ndarray, "grids 2"]) -> Figure:
-    """Draw Φ in grey, the walls, and the demonstrated states in colour.
+def draw_heatmap(
+    landscapes: Sequence[Sequence[Landscape]], walls: Iterable[Wall], grids: Float[np.ndarray, "grids 2"]
+) -> Figure:
+    """Draw Φ in grey for each landscape, given in rows, the walls, and the demonstrated states in colour.
 
     The colour of a state is V_d ⊕ Ṽ_g as seen from the start (green). The state that attains the maximum Φ(start) is
     pink; states outside Δ(start) are small. Φ is not defined where the puck would be inside a wall. The active reset
     grids, given by their centres [m], are dashed.
     """
     walls = list(walls)
-    figure = Figure(figsize=(9.5 * len(landscapes), 5.5), layout="constrained", dpi=110)
-    for axes, landscape in zip(figure.subplots(1, len(landscapes), squeeze=False)[0], landscapes, strict=True):
+    figure = Figure(figsize=(9.5 * len(landscapes[0]), 5.5 * len(landscapes)), layout="constrained", dpi=110)
+    rows = figure.subplots(len(landscapes), len(landscapes[0]), squeeze=False)
+    for axes, landscape in zip(rows.flat, itertools.chain(*landscapes), strict=True):
         _draw(figure, axes, landscape, walls)
         for x, y in grids:
             corner, side = (y - GRID_HALF_SIZE, x - GRID_HALF_SIZE), 2 * GRID_HALF_SIZE

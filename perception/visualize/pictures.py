@@ -1,5 +1,6 @@
 """The command `perception.visualize`: creates all figures from envs, perception and shaping."""
 
+import itertools
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -50,6 +51,9 @@ def visualize(config: VisualizeConfig) -> list[Path]:
     if config.window:
         check_display()
     check_ranges(config)
+    for name in ("combine", "radius"):
+        if not getattr(config, name):
+            raise ValueError(f"--{name} is empty; name at least one")
     if config.renderer not in RENDERERS:
         raise ValueError(f"--renderer: unknown renderer {config.renderer!r}; known: {', '.join(RENDERERS)}")
     trajectory, potentials = load_potentials(config)
@@ -122,11 +126,12 @@ def _start(scene: Scene, seed: int) -> _Start:
     return _Start({"state": state, "pointcloud": cloud}, scene.base.puck_position[:2], tip, scene.base.goal_position)
 
 
-def _maps(scene: Scene, potentials: dict[str, Potential], start: _Start, grids: int) -> Figure:
+def _maps(scene: Scene, potentials: dict[str, list[Potential]], start: _Start, grids: int) -> Figure:
     walls, near = [*SLOT.walls().values(), *RIM.values()], scene.base.robosuite.success_distance
+    places = start.puck, start.end_effector, start.goal
     maps = [
-        survey(phi, start.observations[name], start.puck, start.end_effector, start.goal, walls, near)
-        for name, phi in potentials.items()
+        [survey(phi, start.observations[name], *places, walls, near) for name, phi in zip(potentials, row, strict=True)]
+        for row in zip(*potentials.values(), strict=True)
     ]
     return draw_heatmap(maps, walls, GRIDS[:grids])
 
@@ -138,11 +143,12 @@ def _scene(config: VisualizeConfig) -> Scene:
         raise ValueError(f"--cameras: {error}") from error
 
 
-def load_potentials(config: VisualizeConfig) -> tuple[Trajectory | None, dict[str, Potential]]:
+def load_potentials(config: VisualizeConfig) -> tuple[Trajectory | None, dict[str, list[Potential]]]:
     """Read demonstrations and estimators.
 
     Returns:
-        Demonstration for the video (None without demonstrations), and Φ by observation, clouds first.
+        Demonstration for the video (None without demonstrations), and by observation, clouds first, Φ for every form
+        and radius.
 
     Raises:
         FileNotFoundError: A given file is missing, or an estimator is given and there are no demonstrations.
@@ -160,7 +166,8 @@ def load_potentials(config: VisualizeConfig) -> tuple[Trajectory | None, dict[st
         return None, {}
     recorded = load_demonstrations(path, filter_key=config.filter_key)
     filmed: Trajectory | None = None
-    potentials: dict[str, Potential] = {}
+    potentials: dict[str, list[Potential]] = {}
+    settings = list(itertools.product(config.combine, config.radius))
     for file in estimators:
         estimator = ValueEstimator.load(file)
         name = estimator.observation
@@ -173,7 +180,7 @@ def load_potentials(config: VisualizeConfig) -> tuple[Trajectory | None, dict[st
         trajectories = _until_success(path, config, name)
         filmed = filmed or trajectories[0]
         observations = [trajectory.observations[name] for trajectory in trajectories]
-        potentials[name] = Potential(estimator, observations, combine=config.combine, radius=config.radius)
+        potentials[name] = [Potential(estimator, observations, combine=form, radius=reach) for form, reach in settings]
     if not potentials:
         print("no estimator: no potential; give --estimator")
     return filmed or _until_success(path, config)[0], potentials
@@ -198,10 +205,10 @@ def look(scene: Scene, title: str) -> list[View]:
     return [scene.view(camera, f"{title}, {camera}") for camera in scene.cameras]
 
 
-def frames(scene: Scene, trajectory: Trajectory, potentials: dict[str, Potential]) -> Iterator[np.ndarray]:
+def frames(scene: Scene, trajectory: Trajectory, potentials: dict[str, list[Potential]]) -> Iterator[np.ndarray]:
     """Yield the video frames of a demonstration, with the curves of the first potential."""
     title, lines = "value of the demonstration", {"V_d": GAMMA ** np.arange(trajectory.horizon, -1, -1)}
-    for name, potential in list(potentials.items())[:1]:
+    for name, (potential, *_) in list(potentials.items())[:1]:
         title, lines = (
             f"potential of {name} observations ({potential.combine})",
             curves(potential, trajectory.observations[name]),

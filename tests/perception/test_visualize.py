@@ -171,7 +171,7 @@ def test_colour_bars_say_in_words_what_they_are_of(scene, demonstration, combine
     potential = make_potential("state", demonstration, combine=combine, radius=0.15)
     start, _ = scene.base.reset(seed=1)
     puck, tip = scene.base.puck_position[:2], scene.base.end_effector_position[:2]
-    figure = draw_heatmap([survey(potential, start, puck, tip, GOAL, WALLS, 0.02)], WALLS, np.zeros((1, 2)))
+    figure = draw_heatmap([[survey(potential, start, puck, tip, GOAL, WALLS, 0.02)]], WALLS, np.zeros((1, 2)))
     _, map_bar, state_bar = (axes.get_ylabel() for axes in figure.axes)
     assert "grey: Φ with the puck" in map_bar and f"dots: {joined} of a demonstrated state" in state_bar
     assert "⊕" not in state_bar and "from the start to it" in state_bar
