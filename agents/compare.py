@@ -45,6 +45,8 @@ def main(arguments: list[str] | None = None) -> None:
     check_ranges(config)
     for name in REPORT:  # checked before the trainings, which take hours
         check_replaceable(config.out / name)
+    if config.slurm and config.launcher != "slurm":
+        raise ValueError("--slurm has an effect with --launcher slurm only; leave it out")
     if config.report_only:
         if arguments[place:]:
             raise ValueError("settings after -- are those of trainings, and --report-only trains nothing")
@@ -57,6 +59,9 @@ def main(arguments: list[str] | None = None) -> None:
             return
     outcomes = {label: [read_outcome(directory) for directory in found] for label, found in groups.items()}
     busy = remark(*(run.others for found in outcomes.values() for run in found if run.others is not None))
+    methods = dict.fromkeys(found[0].method for found in outcomes.values())
+    if config.reference not in (None, *methods):
+        raise ValueError(f"--reference {config.reference}: no row has this method; there are {', '.join(methods)}")
     rows = results(outcomes, config.reference)
     remarks = f"{busy}\n" * bool(busy) + _other_settings(trainings)
     text = results_table(rows), f"\n{remarks}" * bool(remarks)
@@ -79,7 +84,10 @@ def launch(unfinished: dict[Path, TrainConfig], config: CompareConfig) -> bool:
         return True
     if config.launcher == "slurm":
         jobs = submit(unfinished, config.runs / "slurm", config.slurm)
-        print(f"submitted {len(jobs)} jobs, {jobs[0]} to {jobs[-1]}; the same command reports when they have ended")
+        print(
+            f"submitted {len(jobs)} jobs, {jobs[0]} to {jobs[-1]}; when they have ended, the same command reports, "
+            "and before that it would submit them again"
+        )
         return False
     if config.launcher == "ray":
         run_on_ray(unfinished, config.address)

@@ -84,8 +84,7 @@ def export(config: ExportConfig) -> float:
         ImportError: The format needs a package that is not installed.
         ValueError: The file gives other actions than the agent; nothing is written.
     """
-    for path in (config.file, config.contract):
-        check_replaceable(path)
+    check(config)
     policy, trained = runs.load_policy(config.run)
     agent = DeployedAgent(policy).eval()
     task = get_task(trained.task)
@@ -104,6 +103,22 @@ def export(config: ExportConfig) -> float:
     write_bytes(config.file, content)
     write_text(config.contract, json.dumps(_contract(config, trained), indent=2) + "\n")
     return difference
+
+
+def check(config: ExportConfig) -> None:
+    """Check the file to write.
+
+    Raises:
+        ValueError: Its name does not end as the format asks, or it would lie in a run directory or checkpoint.
+    """
+    suffix = SUFFIXES[config.format]
+    if config.file.suffix != suffix:
+        raise ValueError(f"--out {config.file}: give a name that ends in {suffix}, as --format {config.format} has it")
+    folders = [config.file.absolute().parent, *config.file.absolute().parents]
+    if any((folder / runs.CONFIG).exists() or (folder / runs.CHECKPOINTS).exists() for folder in folders):
+        raise ValueError(f"--out {config.file} lies in a run directory, whose files it could replace; choose another")
+    for path in (config.file, config.contract):
+        check_replaceable(path)
 
 
 def _contract(config: ExportConfig, trained: TrainConfig) -> dict[str, Any]:

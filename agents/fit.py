@@ -12,6 +12,8 @@ from agents.prior.play import Play, Reached
 from agents.prior.value_head import fit_head
 from agents.progress import Meter
 from agents.report.calibration import plot_calibration
+from envs.files import check_replaceable
+from envs.ranges import COUNT, check_range, check_ranges
 from shaping.goals import GoalSet
 from shaping.value import ValueEstimator
 
@@ -51,25 +53,49 @@ def fit_value(
         plot: File for a plot of the calibration.
 
     Raises:
-        ValueError: The environment does not fit the goal set, or the goal policy reaches no goal.
+        ValueError: The environment does not fit the goal set, or an argument is out of range.
+        OSError: The plot could not be written.
     """
-    play, learner = Play(env, goals, reached), learner or GoalLearnerConfig()
-    model = goal_learner(play, goals, encoder, learner, steps, seed=seed, device=device)
-    with_progress = _Shown(steps)
-    model.learn(steps, with_progress)
-    action_dim = int(env.action_space.shape[0])  # type: ignore[index]
+    learner = learner or GoalLearnerConfig()
+    _check(env, goals, learner, steps, episodes, plot)
+    play, action_dim = Play(env, goals, reached), int(env.action_space.shape[0])  # type: ignore[index]
     estimator = ValueEstimator(
         observation, encoder, hidden=HIDDEN, action_dim=action_dim, gamma=learner.gamma, goals=goals
     )
+    model = goal_learner(play, goals, encoder, learner, steps, seed=seed, device=device)
+    model.learn(steps, _Shown(steps))
     estimator = fit_head(model, estimator, learner.value_steps)
-    found = calibrate(estimator, play, episodes)
+    try:
+        found = calibrate(estimator, play, episodes)
+    except ValueError as error:  # the estimator is not lost
+        print(f"the estimator is not calibrated: {error}")
+        return estimator
     print(
         f"goal policy succeeds in {found.success_rate:.0%} of {episodes} episodes; rank correlation of value and steps "
         f"that remain {found.rank_correlation:.2f}; largest error against γ^n up to 15 steps {found.worst_error:.3f}"
     )
     if plot is not None:
-        plot_calibration(found, plot)
+        plot_calibration(found, Path(plot))
     return estimator
+
+
+def _check(
+    env: gym.Env, goals: GoalSet, learner: GoalLearnerConfig, steps: int, episodes: int, plot: Path | None
+) -> None:
+    """Check the arguments before the training, which takes minutes."""
+    if not isinstance(goals, GoalSet):
+        raise ValueError(f"goals are {goals!r}; give a goal set, such as BoxGoals")
+    space = env.action_space
+    if not (isinstance(space, gym.spaces.Box) and len(space.shape) == 1 and space.is_bounded()):
+        raise ValueError(f"actions are {space}; the goal policy needs a bounded Box of one axis")
+    check_ranges(learner, "learner.")
+    check_range("episodes", episodes, COUNT)
+    if steps <= learner.learning_starts:
+        raise ValueError(f"steps is {steps}; give more than learner.learning_starts, {learner.learning_starts}")
+    if plot is not None:
+        check_replaceable(Path(plot))
+        if not Path(plot).absolute().parent.is_dir():
+            raise FileNotFoundError(f"{Path(plot).parent}: no such directory for plot=")
 
 
 class _Shown(BaseCallback):

@@ -50,6 +50,8 @@ def train(config: TrainConfig) -> dict[str, Any]:
     """
     resumed = config.resume is not None
     config, directory = prepare(config)
+    settings = Settings(config).get_state()
+    trackers = [TRACKERS[name](directory, settings) for name in dict.fromkeys(config.track)]
     check_encoder(config)
     check_memory(config)
     environments = [FiniteEnv(make_env(config), role) for role in _roles(config)]
@@ -75,8 +77,6 @@ def train(config: TrainConfig) -> dict[str, Any]:
         write_text(directory / runs.CONFIG, to_json(config))
         occupation = Occupation()
         try:
-            settings = Settings(config).get_state()
-            trackers = [TRACKERS[name](directory, settings) for name in config.track]
             log = RunLogger(directory, model.num_timesteps, model.target_bounds, trackers)
             with reporting(directory, model), closing(log) as logger:
                 seconds = _learn(model, evaluation_env, config, directory, beside, logger)

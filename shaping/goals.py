@@ -134,19 +134,26 @@ class BoxGoals(GoalSet):
     name: ClassVar[str] = "box"
 
     def __post_init__(self) -> None:
-        if (self.displacement is None) == (self.achieved is None or self.desired is None):
+        parts = (self.displacement, self.achieved, self.desired, self.position)
+        given = [part is not None for part in parts[:3]]
+        if given not in ([True, False, False], [False, True, True]):
             raise ValueError("goals of a box are given by displacement=, or by achieved= and desired= (slices)")
-        columns = [part for part in (self.displacement, self.achieved, self.desired) if part is not None]
-        sizes = [len(range(*part.indices(self.size))) for part in columns]
-        inside = all((part.start or 0) >= 0 and (part.stop or 0) <= self.size for part in columns)
-        if not inside or 0 in sizes or len(set(sizes)) > 1:
-            shown = ", ".join(f"{part.start}:{part.stop}" for part in columns)
+        if not all(part is None or _is_plain(part) for part in parts):
+            raise ValueError("columns are slices of whole numbers from 0 on without a step, such as slice(0, 2)")
+        if not (isinstance(self.size, int) and self.size > 0):
+            raise ValueError(f"size is {self.size!r}; give the number of columns of an observation")
+        columns = [set(range(*part.indices(self.size))) for part in parts[:3] if part is not None]
+        sizes = [len(part) for part in columns]
+        inside = all((part.stop or 0) <= self.size for part in parts[:3] if part is not None)
+        if not inside or 0 in sizes or len(set(sizes)) > 1 or len(set.union(*columns)) < sum(sizes):
+            shown = ", ".join(f"{part.start}:{part.stop}" for part in parts[:3] if part is not None)
             raise ValueError(f"columns {shown} do not fit each other and an observation of {self.size} numbers")
         counted = len(range(*self.counted.indices(sizes[0])))
-        if not counted or (isinstance(self.scale, tuple) and len(self.scale) != counted):
+        scale = self.scale if isinstance(self.scale, tuple) else (self.scale,)
+        if not all(isinstance(length, int | float) and 0 < length < float("inf") for length in scale):
+            raise ValueError(f"scale is {self.scale!r}; give a length above 0, or a tuple of them")
+        if not counted or (isinstance(self.scale, tuple) and len(scale) != counted):
             raise ValueError(f"position {self.position} and scale {self.scale} do not fit goals of {sizes[0]} numbers")
-        if not np.all(np.asarray(self.scale) > 0):
-            raise ValueError(f"scale is {self.scale}; give lengths above 0")
 
     @property
     def observation_shape(self) -> tuple[int, ...]:
@@ -251,6 +258,11 @@ class CloudGoals(GoalSet):
     name: ClassVar[str] = "pointcloud"
     counted: ClassVar[slice] = slice(None)
 
+    def __post_init__(self) -> None:
+        for what, number in (("num_points", self.num_points), ("dims", self.dims)):
+            if not (isinstance(number, int) and number > 0):
+                raise ValueError(f"{what} is {number!r}; give a whole number above 0")
+
     @property
     def observation_shape(self) -> tuple[int, ...]:
         """Shape of an observation."""
@@ -292,6 +304,13 @@ def make_goals(observation: str, goal_speed: float = 0.05) -> GoalSet:
     raise ValueError(f"observation is {observation!r}; valid names: state, pointcloud")
 
 
+def _is_plain(columns: object) -> bool:
+    """Return whether columns are a slice of whole numbers from 0 on, without a step."""
+    if not isinstance(columns, slice) or columns.step not in (None, 1):
+        return False
+    return all(end is None or (isinstance(end, int) and end >= 0) for end in (columns.start, columns.stop))
+
+
 KINDS: dict[str, type[BoxGoals] | type[CloudGoals]] = {"box": BoxGoals, "cloud": CloudGoals}
 
 
@@ -314,6 +333,8 @@ def goals_from_dict(data: Mapping[str, Any]) -> GoalSet:
     Raises:
         ValueError: It is not that of a goal set.
     """
+    if not isinstance(data, Mapping):
+        raise ValueError(f"goals are {data!r}; give a goal set or its plain data")
     given = {k: v for k, v in data.items() if k != "kind"}
     made = KINDS.get(str(data.get("kind")))
     if made is None:
@@ -321,7 +342,10 @@ def goals_from_dict(data: Mapping[str, Any]) -> GoalSet:
     columns = ("displacement", "achieved", "desired", "position")
     slices = {k: slice(*v) for k, v in given.items() if k in columns and v is not None}
     scale = {"scale": tuple(given["scale"])} if isinstance(given.get("scale"), list) else {}
-    return made(**given | slices | scale)
+    try:
+        return made(**given | slices | scale)
+    except TypeError as error:
+        raise ValueError(f"goals {dict(data)}: {error}") from None
 
 
 def _pad_left(goal: ArrayT, width: int) -> ArrayT:

@@ -35,7 +35,12 @@ def run_locally(trainings: Mapping[Path, TrainConfig], budget: int) -> None:
             while waiting or running:
                 while waiting and (not running or _threads(trainings, [*running, next(iter(waiting))]) <= budget):
                     directory = next(iter(waiting))
-                    running[directory] = _start(waiting.pop(directory), directory, trainings[directory].threads)
+                    try:
+                        running[directory] = _start(waiting.pop(directory), directory, trainings[directory].threads)
+                    except OSError as error:
+                        watch.ended(directory)
+                        failed.append(directory)
+                        print(f"failed to start: {directory} ({error})", file=sys.stderr)
                 time.sleep(SECONDS_BETWEEN_LOOKS)
                 watch.look(running)
                 for directory in [path for path, process in running.items() if process.poll() is not None]:

@@ -74,16 +74,20 @@ def plan(config: CompareConfig, settings: list[str]) -> dict[str, dict[Path, Tra
         settings: Arguments of agents.train for every training.
 
     Raises:
-        ValueError: A setting is out of range, has no value to compare, or is set by the comparison itself.
+        ValueError: A setting is out of range, has no value to compare, is given twice, or is set by the comparison
+            itself; or two combinations have the same run directory.
     """
     axes = {"obs": config.obs, "grids": tuple(map(str, config.grids)), "method": config.method}
     usual = tuple(axes)
     planned: dict[str, dict[Path, TrainConfig]] = {}
-    for name, *values in [("encoder", *config.encoder)] * bool(config.encoder) + list(config.vary):
+    for words in [("encoder", *config.encoder)] * bool(config.encoder) + list(config.vary):
+        name, values = "".join(words[:1]), words[1:]
         if not values or name in OWN:
             raise ValueError(
                 f"--vary {name}: give a setting of agents.train, other than {', '.join(OWN)}, and its values"
             )
+        if name in axes or any(word.split("=")[0] == f"--{name}" for word in settings):
+            raise ValueError(f"--vary {name}: the setting is given twice; give all of its values at once")
         axes[name] = tuple(values)
     for chosen in itertools.product(*axes.values()):
         cell = dict(zip(axes, chosen, strict=True))
@@ -101,7 +105,13 @@ def plan(config: CompareConfig, settings: list[str]) -> dict[str, dict[Path, Tra
         first = training(config, own, [*words_of(changed), *settings])
         names = [f"{name}={','.join(value.split())}".replace("/", "_") for name, value in changed.items()]
         of_cell = [replace(first, seed=seed) for seed in range(config.seeds)]
-        planned[label] = {config.runs / run_name(one, names): one for one in of_cell}
+        if label in planned:  # of a method that does not use the setting
+            continue
+        of_label = {config.runs / run_name(one, names): one for one in of_cell}
+        taken = next((other for other, trainings in planned.items() if not trainings.keys().isdisjoint(of_label)), None)
+        if taken is not None:
+            raise ValueError(f"{label} and {taken} are the same runs, in {next(iter(of_label))}; compare one of them")
+        planned[label] = of_label
     return planned
 
 

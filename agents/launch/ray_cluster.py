@@ -37,6 +37,11 @@ def run_on_ray(trainings: Mapping[Path, TrainConfig], address: str | None) -> No
     ray.init(address, log_to_driver=False, configure_logging=False)
     place = Path.cwd()
     failed: list[Path] = []
+    largest = max((node["Resources"].get("CPU", 0.0) for node in ray.nodes() if node["Alive"]), default=0.0)
+    threads = max(training.threads for training in trainings.values())
+    if 0 < largest < threads:
+        ray.shutdown()
+        raise ValueError(f"--threads {threads} is more than a node of the Ray cluster has, {largest:g} CPUs")
     # A worker process per training, so that nothing of one is left for the next.
     task = ray.remote(max_calls=1, max_retries=LOST_NODES)(run_training)
     try:

@@ -32,8 +32,7 @@ def submit(trainings: Mapping[Path, TrainConfig], folder: Path, parameters: Sequ
 
     Raises:
         ImportError: submitit is not installed.
-        ValueError: A parameter is malformed or unknown.
-        RuntimeError: There is no Slurm on this machine.
+        ValueError: A parameter is malformed or unknown, there is no Slurm on this machine, or it refuses the jobs.
     """
     try:
         import submitit  # an extra
@@ -52,5 +51,8 @@ def submit(trainings: Mapping[Path, TrainConfig], folder: Path, parameters: Sequ
     except (RuntimeError, NameError, AssertionError, TypeError) as error:
         raise ValueError(f"--launcher slurm: {error}") from error
     place = Path.cwd()
-    jobs = executor.map_array(Job(), list(trainings.values()), list(trainings), [place] * len(trainings))
+    try:
+        jobs = executor.map_array(Job(), list(trainings.values()), list(trainings), [place] * len(trainings))
+    except submitit.core.utils.FailedJobError as error:
+        raise ValueError(f"--launcher slurm: {error}") from error
     return [job.job_id for job in jobs]

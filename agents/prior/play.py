@@ -40,6 +40,8 @@ class Play(gym.Wrapper):
             raise ValueError(
                 f"{env.unwrapped} has no compute_reward: give reached=, the distance within which a goal is reached"
             )
+        if not (reached is None or callable(reached) or (isinstance(reached, int | float) and reached > 0)):
+            raise ValueError(f"reached is {reached!r}; give a distance above 0, or a function of the differences")
         self.goals, self.reached = goals, reached
         self.observation_space = gym.spaces.Box(-np.inf, np.inf, shape, np.float32)
 

@@ -76,6 +76,12 @@ def draw_trainings(groups: Groups, path: Path) -> None:
     write_picture(figure, path, dpi=100)
 
 
+def plain(label: str) -> str:
+    """Return a label that Matplotlib shows as it is: "$" begins a formula there, and "_" hides it."""
+    shown = label.encode(errors="replace").decode().replace("$", r"\$")
+    return f" {shown}" if shown.startswith("_") else shown
+
+
 def color(number: int) -> tuple[float, ...]:
     """Return the color of a row of the table."""
     place = number % 20
@@ -89,7 +95,7 @@ def _figure(groups: Groups, width: int, draw: Callable[..., None]) -> tuple[Figu
     grid = figure.subplots(len(found), width, squeeze=False)
     for row, (title, of_column) in zip(grid, found.items(), strict=True):
         for number, (label, outcomes) in enumerate(of_column.items()):
-            draw(row, label, outcomes, color(number))
+            draw(row, plain(label), outcomes, color(number))
         row[0].set_title(title)
         handles, labels = row[0].get_legend_handles_labels()
         row[-1].legend(handles, labels, loc="center left", bbox_to_anchor=(1.02, 0.5), fontsize=8)

@@ -76,6 +76,8 @@ def read_outcome(directory: Path) -> Outcome:
     """
     config, result = runs.read_config(directory), runs.read_result(directory)
     rows = [row for row in read_progress(directory / PROGRESS) if "eval/success_rate" in row]
+    if not rows:
+        raise ValueError(f"{directory / PROGRESS} has no evaluation; move the run away, or train it anew")
     timed = all("eval/seconds" in row for row in rows)
     when = solved(rows, THRESHOLDS[config.obs])
     return Outcome(

@@ -67,7 +67,7 @@ def _describe(label: str, outcomes: Sequence[Outcome]) -> dict[str, str]:
     return {
         "label": label,
         "command": runs.read_result(directory).get("command", ""),
-        "revision": revision.read_text().strip() if revision.exists() else "unknown",
+        "revision": revision.read_text(errors="replace").strip() if revision.is_file() else "unknown",
         "config": json.dumps(Settings(runs.read_config(directory)).get_state(), indent=2, default=str),
     }
 
@@ -79,9 +79,12 @@ def _videos(groups: Groups) -> Iterator[tuple[str, str]]:
         directory = Path(median.directory)
         if not (directory / VIDEO).exists() and (directory / runs.POLICY).exists():
             say(f"filming an episode of {directory}")
-            policy, trained = runs.load_policy(directory)
-            film(policy, trained, directory / VIDEO, 1, VIDEO_SEED)
-        if (directory / VIDEO).exists():
+            try:
+                policy, trained = runs.load_policy(directory)
+                film(policy, trained, directory / VIDEO, 1, VIDEO_SEED)
+            except (OSError, ValueError) as error:
+                say(f"no video of {directory}: {error}")
+        if (directory / VIDEO).is_file():
             yield f"{label}: {directory.name}", _embedded(directory / VIDEO, "video/mp4")
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from agents.report.curves import color
+from agents.report.curves import color, plain
 from agents.report.outcome import Groups, columns
 from agents.report.statistics import THRESHOLDS, probability_of_improvement, profile
 from agents.report.table import rates
@@ -28,7 +28,7 @@ def draw_profiles(groups: Groups, path: Path) -> None:
         shown = right.imshow(beaten, vmin=0, vmax=1, cmap="RdBu")
         places = range(len(scores))
         right.set_xticks(places, [str(number + 1) for number in places])
-        right.set_yticks(places, [f"{label} {number + 1}" for number, label in enumerate(of_column)], fontsize=7)
+        right.set_yticks(places, [f"{plain(label)} {number + 1}" for number, label in enumerate(of_column)], fontsize=7)
         for number, text in enumerate(right.get_yticklabels()):
             text.set(color=color(number), fontweight="bold")
         right.set_title("probability that a seed of the row is better than one of the column", fontsize=9)

@@ -29,7 +29,12 @@ HEADINGS = (
 def results_table(rows: Sequence[Sequence[str]]) -> str:
     """Format rows of cells in Markdown."""
     lines = [f"| {' | '.join(HEADINGS)} |", "|---" * len(HEADINGS) + "|"]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
+    return "\n".join([*lines, *(f"| {' | '.join(map(_escaped, row))} |" for row in rows)]) + "\n"
+
+
+def _escaped(cell: str) -> str:
+    """Return the text of a cell without what Markdown takes for markup."""
+    return " ".join(cell.replace("|", r"\|").replace("<", "&lt;").split())
 
 
 def results(groups: Groups, reference: str | None = None) -> list[list[str]]:

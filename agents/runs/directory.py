@@ -3,10 +3,10 @@
 import json
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import TypeAdapter, ValidationError
-from typing_extensions import TypedDict
+from pydantic import Field, TypeAdapter, ValidationError
+from typing_extensions import NotRequired, TypedDict
 
 from agents.config import TrainConfig
 from agents.config.file import describe, read_config_file
@@ -18,10 +18,12 @@ CONFIG, RESULT, POLICY, BEST, CHECKPOINTS = "config.json", "result.json", "polic
 class Result(TypedDict):
     """What is needed of `result.json`."""
 
-    success_rate: float
+    success_rate: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
     mean_steps: float | None
     environment_steps: int
     seconds: float
+    others: NotRequired[float]
+    demonstrations: NotRequired[int]
 
 
 def read_config(directory: Path) -> TrainConfig:

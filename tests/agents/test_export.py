@@ -60,3 +60,21 @@ def test_a_package_that_is_not_installed_is_named(tmp_path, monkeypatch, capsys)
     words = [str(assets.path("policies/push-slot-1-state")), "--format", "onnx", "--out", str(tmp_path / "a.onnx")]
     assert "--format onnx needs an extra: pip install" in one_line(main, words, capsys)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "out, said",
+    [
+        ("agent.json", "give a name that ends in .pt"),
+        ("agent.onnx", "give a name that ends in .pt"),
+        ("run/policy.pt", "lies in a run directory"),
+        ("run/checkpoints/step-000000100/agent.pt", "lies in a run directory"),
+    ],
+)
+def test_no_file_of_a_run_is_replaced(out, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    run = assets.path("policies/push-slot-1-state")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/config.json").write_text((run / "config.json").read_text())
+    assert said in one_line(main, [str(run), "--out", out], capsys)
+    assert [path.name for path in tmp_path.rglob("*")] == ["run", "config.json"]

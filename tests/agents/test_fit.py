@@ -90,3 +90,19 @@ def test_what_does_not_fit_is_named():
         fit_value(Field(), GOALS)
     with pytest.raises(ValueError, match=r"the goals are for shape \(4,\); flatten a dictionary"):
         fit_value(GoalField(), BoxGoals(4, displacement=slice(0, 2)))
+
+
+@pytest.mark.parametrize(
+    "settings, said",
+    [
+        ({"plot": "missing/plot.png"}, "missing: no such directory for plot="),
+        ({"episodes": 0}, "episodes is 0"),
+        ({"reached": -1.0}, "reached is -1.0; give a distance above 0"),
+        ({"steps": 1000}, "steps is 1000; give more than learner.learning_starts"),
+        ({"learner": GoalLearnerConfig(relabelled=5.0)}, "learner.relabelled is 5"),
+    ],
+)
+def test_arguments_are_checked_before_the_training(settings, said, capsys):
+    with pytest.raises((ValueError, OSError), match=said):
+        fit_value(GoalField(), GOALS, **settings)
+    assert "prior:" not in capsys.readouterr().out

@@ -133,9 +133,20 @@ def test_goals_of_a_flattened_dictionary_are_those_of_its_parts():
         ({"displacement": slice(4, 7)}, "columns 4:7 do not fit each other and an observation of 6 numbers"),
         ({"displacement": slice(0, 2), "position": slice(2, 3)}, "do not fit goals of 2 numbers"),
         ({"displacement": slice(0, 2), "scale": (1.0, 1.0, 1.0)}, "do not fit goals of 2 numbers"),
-        ({"displacement": slice(0, 2), "scale": 0.0}, "scale is 0.0; give lengths above 0"),
+        ({"displacement": slice(0, 2), "scale": 0.0}, "scale is 0.0; give a length above 0"),
+        ({"displacement": slice(0, 2), "scale": float("inf")}, "scale is inf"),
+        ({"displacement": slice(0, 4, 2)}, "slices of whole numbers from 0 on without a step"),
+        ({"displacement": slice(-2, None)}, "slices of whole numbers from 0 on without a step"),
+        ({"achieved": slice(0, 2), "desired": slice(1, 3)}, "columns 0:2, 1:3 do not fit"),
     ],
 )
 def test_columns_that_are_no_goals_are_named(settings, said):
     with pytest.raises(ValueError, match=said):
         BoxGoals(6, **settings)
+
+
+@pytest.mark.untyped
+@pytest.mark.parametrize("data", [5, {}, {"kind": "box"}, {"kind": "cloud", "dims": 0}, {"kind": "cloud", "dims": "a"}])
+def test_data_that_are_no_goals_are_refused(data):
+    with pytest.raises(ValueError, match=r"goals|dims"):
+        goals_from_dict(data)

@@ -51,6 +51,15 @@ def test_a_failure_is_named_with_its_last_words_and_the_others_go_on(scripts, tm
     assert output_file(tmp_path / "seed4").read_text() == "said seed4\n"
 
 
+def test_a_log_that_cannot_be_written_fails_one_run(scripts, tmp_path, capfd):
+    trainings = {tmp_path / f"seed{seed}": TrainConfig(seed=seed) for seed in range(2)}
+    (tmp_path / "seed0.log").mkdir()
+    with pytest.raises(ValueError, match=f"^{tmp_path / 'seed0'} failed; "):
+        run_locally(trainings, 1)
+    assert f"failed to start: {tmp_path / 'seed0'}" in capfd.readouterr().err
+    assert (tmp_path / "seed1/ended").exists()
+
+
 def test_the_time_left_follows_from_the_steps_of_all_runs(tmp_path, capsys, monkeypatch):
     """Of 600 steps 100 are done before; then 100 in 100 seconds, so that 400 take 7 minutes more."""
     directories = [tmp_path / f"seed{seed}" for seed in range(2)]

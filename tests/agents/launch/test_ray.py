@@ -74,6 +74,8 @@ def test_a_run_that_fails_is_named(small, tmp_path, capsys):
         run_on_ray(trainings, "local")
     assert f"failed: {failing} ({failing} exists; choose another --out" in capsys.readouterr().err
     assert (tmp_path / "seed0" / runs.RESULT).exists()
+    with pytest.raises(ValueError, match="--threads 999 is more than a node of the Ray cluster has"):
+        run_on_ray({tmp_path / "seed2": small(threads=999)}, "local")
 
 
 def test_a_cluster_that_does_not_answer_is_named(small, tmp_path):

@@ -88,6 +88,12 @@ def test_an_unknown_parameter_is_named(small, slurm, tmp_path):
         submit({tmp_path / "run": small()}, tmp_path / "slurm", ["slurm_colour=3"])
 
 
+def test_what_slurm_refuses_is_named(small, slurm, tmp_path):
+    (slurm / "sbatch").write_text("#!/bin/sh\necho sbatch: error: invalid partition >&2\nexit 1\n")
+    with pytest.raises(ValueError, match=r"--launcher slurm: .*invalid partition"):
+        submit({tmp_path / "run": small()}, tmp_path / "slurm", [])
+
+
 def test_a_machine_without_slurm_is_named(small, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ValueError, match=r"--launcher slurm: .*slurm"):

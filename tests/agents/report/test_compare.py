@@ -109,7 +109,15 @@ def test_a_run_with_other_settings_is_named(tmp_path, capsys):
     assert str(directories[0]) not in (tmp_path / "out" / "report.md").read_text()
 
 
-@pytest.mark.parametrize("text, message", [("{", "damaged"), ('{"success_rate": "all"}', "damaged"), ("[]", "damaged")])
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("{", "damaged"),
+        ('{"success_rate": "all"}', "damaged"),
+        ("[]", "damaged"),
+        ('{"success_rate": 5, "mean_steps": 3, "environment_steps": 2, "seconds": 1}', "damaged"),
+    ],
+)
 def test_a_damaged_result_is_named(tmp_path, text, message, capsys):
     directory = tmp_path / "runs" / "push-slot-1-state-buffer-seed0"
     finished_run(directory, 1.0)
@@ -208,6 +216,37 @@ def test_a_setting_does_not_vary_where_the_method_does_not_use_it():
         "state potential potential.combine=product": f"push-slot-1-state-potential-{ten}",
         "state potential potential.combine=sum": f"push-slot-1-state-potential-potential.combine=sum-{ten}",
     }
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        ("--vary learner.tau 0.1 -- --learner.tau 0.3", "--vary learner.tau: the setting is given twice"),
+        ("--vary learner.tau 0.1 --vary learner.tau 0.2", "--vary learner.tau: the setting is given twice"),
+        ("--vary learner.tau 0.05 0.050", "are the same runs"),
+        ("--vary demonstrations a/b a_b", "are the same runs"),
+        ("--vary", "--vary : give a setting of agents.train"),
+        ("--slurm timeout_min=3", "--slurm has an effect with --launcher slurm only"),
+    ],
+)
+def test_a_matrix_that_is_ambiguous_is_refused(words, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert said in one_line(main, ["--obs", "state", "--seeds", "1", *words.split()], capsys)
+    assert not list(tmp_path.iterdir())
+
+
+def test_odd_runs_are_shown_or_named(tmp_path, capsys):
+    """Names that are markup elsewhere, and files that the report can do without."""
+    for name in ("a$x_{$b|<c>", "_d"):
+        finished_run(tmp_path / "runs" / f"{name}-seed0", 0.5)
+    (tmp_path / "runs/_d-seed0/revision.txt").write_bytes(b"\xff")
+    (tmp_path / "runs/_d-seed0/policy.pt").write_text("junk")
+    words = ["--report-only", "--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "out")]
+    main(words)
+    assert "a$x_{$b\\|&lt;c> | 1 |" in capsys.readouterr().out and (tmp_path / "out/report.html").exists()
+    assert "--reference magic: no row has this method" in one_line(main, [*words, "--reference", "magic"], capsys)
+    (tmp_path / "runs/_d-seed0/progress.csv").write_text("step\n")
+    assert f"{tmp_path / 'runs/_d-seed0/progress.csv'} has no evaluation" in one_line(main, words, capsys)
 
 
 def test_settings_without_trainings_are_refused(tmp_path, capsys):

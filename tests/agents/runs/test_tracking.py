@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from agents.runs.log import read_progress
+from agents.runs.tracking import TRACKERS
 from agents.train import train
 
 # Each training has a process of its own, because the trackers leave threads and processes behind.
@@ -99,3 +100,25 @@ def test_a_store_that_mlflow_refuses_is_named(small, monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "gopher://nowhere")
     with pytest.raises(ValueError, match=r"--track mlflow: .*set MLFLOW_TRACKING_URI"):
         train(small(track=("mlflow",)))
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"wandb": 5}'])
+def test_damaged_identifiers_are_named(text, small, tmp_path):
+    config = small(track=("wandb",))
+    config.out.mkdir()
+    (config.out / "tracking.json").write_text(text)
+    with pytest.raises(ValueError, match=r"tracking.json is damaged \(.*\); move it away"):
+        TRACKERS["wandb"](config.out, {})
+
+
+def test_a_tracker_that_fails_does_not_stop_the_training(tmp_path, monkeypatch, capsys):
+    """The server does not answer; it is named once."""
+    for name, value in {"MAX_RETRIES": "0", "TIMEOUT": "1"}.items():
+        monkeypatch.setenv(f"MLFLOW_HTTP_REQUEST_{name}", value)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
+    tracker = TRACKERS["mlflow"](tmp_path, {})
+    for step in range(2):
+        tracker.write({"a": 1.0}, {}, step)
+    tracker.close()
+    said = capsys.readouterr().out
+    assert said.count("--track mlflow failed, and the training goes on without it: ") == 1
