@@ -14,7 +14,8 @@ import pytest
 import assets
 from agents import runs
 from agents.config.train import TrainConfig
-from agents.evaluate import EVALUATE_SEED, film, main
+from agents.evaluate import EVALUATE_SEED, main
+from agents.evaluation.film import film
 
 
 def shipped(obs):
@@ -24,11 +25,12 @@ def shipped(obs):
 SHORT = """
 import gymnasium as gym
 from agents import evaluate
+from agents.evaluation import film
 
 def six_steps(config, render_mode=None):
     return gym.make("PushSlot-v0", obs=config.obs, horizon=6, render_mode=render_mode)
 
-evaluate.make_env = six_steps
+evaluate.make_env = film.make_env = six_steps
 evaluate.main()
 """
 
@@ -108,7 +110,7 @@ class Ramp(gym.Env):
 
 
 def test_an_animated_image_plays_in_real_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("agents.evaluate.make_env", lambda *_, **__: Ramp())
+    monkeypatch.setattr("agents.evaluation.film.make_env", lambda *_, **__: Ramp())
     film(runs.load_policy(shipped("state"))[0], TrainConfig(), tmp_path / "ramp.gif", 1, 0)
     frames = decode(tmp_path / "ramp.gif")
     assert len(frames) == 10 + 1, "20 frames a second"

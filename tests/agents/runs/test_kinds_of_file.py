@@ -90,10 +90,10 @@ def test_of_runs_that_are_compared(tmp_path, name, kind, capsys):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", ["report.md", "results.json", "curves.png"])
+@pytest.mark.parametrize("name", ["report.md", "report.html", "results.json", "curves.png"])
 def test_of_a_report(tmp_path, name, kind, monkeypatch, capsys):
     """Said before the trainings of which it would report."""
-    monkeypatch.setattr("agents.compare.run_missing", lambda *_: pytest.fail("a training was started"))
+    monkeypatch.setattr("agents.compare.launch", lambda *_: pytest.fail("a training was started"))
     (tmp_path / "out").mkdir()
     replace(tmp_path / "out" / name, kind)
     arguments = ["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "out")]
