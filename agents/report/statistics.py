@@ -3,13 +3,14 @@
 Reference: Agarwal et al., "Deep reinforcement learning at the edge of the statistical precipice", NeurIPS 2021.
 """
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 from rliable import library, metrics
+
+from agents.collecting.randomness import drawing_from, seeded
 
 REPETITIONS = 2000  # of the bootstrap
 THRESHOLDS = np.linspace(0, 1, 51)  # success rates of a performance profile
@@ -50,8 +51,11 @@ def probability_of_improvement(of: Scores, over: Scores) -> float:
 
 
 def profile(scores: Scores) -> Float[np.ndarray, "3 thresholds"]:
-    """Return the shares of runs that score more than each of `THRESHOLDS`, and the bounds of their intervals."""
-    return _estimates(lambda drawn: library.score_distributions(drawn, THRESHOLDS), scores)
+    """Return the shares of runs that score more than each of `THRESHOLDS`, and the bounds of their intervals.
+
+    They are those of `rliable.library.create_performance_profile`, for all thresholds at once.
+    """
+    return _estimates(lambda drawn: (drawn[..., None] > THRESHOLDS).mean((0, 1)), scores)
 
 
 def as_column(scores: Sequence[float]) -> Scores:
@@ -69,12 +73,6 @@ def _interval(function: Callable[..., float], *scores: Scores) -> Interval:
 def _estimates(function: Callable[..., np.ndarray], *scores: Scores) -> Float[np.ndarray, "3 values"]:
     """Return the values of a function of the scores, and the bounds of their intervals."""
     given = scores[0] if len(scores) == 1 else list(scores)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="random_state is deprecated", category=FutureWarning)  # of arch
-        values, bounds = library.get_interval_estimates(
-            {"": given},
-            function,
-            reps=REPETITIONS,
-            random_state=np.random.RandomState(0),
-        )
+    with drawing_from(seeded(0)):  # rliable draws from NumPy's global generator
+        values, bounds = library.get_interval_estimates({"": given}, function, reps=REPETITIONS)
     return np.stack([values[""], *bounds[""]])

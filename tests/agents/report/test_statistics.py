@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from rliable import metrics
+from rliable import library, metrics
 
 from agents.report.paper import paper_result
 from agents.report.statistics import (
@@ -46,10 +46,18 @@ def test_the_probability_of_improvement_counts_pairs():
     assert np.isnan(improvement(as_column([0.5]), as_column(second)).low)
 
 
+def test_intervals_are_repeated_exactly_and_leave_the_global_generator_alone():
+    scores, others = as_column([0.1, 0.5, 0.9]), as_column([0.2, 0.6])
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    found = [(interquartile_mean(scores), improvement(scores, others)) for _ in range(2)]
+    assert found[0] == found[1] and (np.random.get_state()[1] == before).all()  # noqa: NPY002
+
+
 def test_a_profile_is_the_share_of_seeds_above_each_rate():
     scores = [0.2, 0.5, 0.5, 0.9]
     share, low, high = profile(as_column(scores))
     assert share.tolist() == [np.mean([score > tau for score in scores]) for tau in THRESHOLDS]
+    assert share.tolist() == library.score_distributions(as_column(scores), THRESHOLDS).tolist()
     assert np.all(low <= share) and np.all(share <= high)
 
 
