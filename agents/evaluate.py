@@ -13,6 +13,7 @@ import tyro
 from agents import runs
 from agents.evaluation.episodes import evaluate
 from agents.evaluation.film import film
+from agents.named import register_named
 from agents.tasks import make_env
 from envs.command import one_line_errors
 from envs.ranges import SEED, Range, check_ranges
@@ -31,6 +32,8 @@ class EvaluateConfig:
     """Episodes, each with its own initial state."""
     seed: Annotated[int, SEED] = EVALUATE_SEED
     """Seed of the first episode; episode i is reset with seed + i."""
+    imports: tuple[str, ...] = ()
+    """Task and encoder of your own that the run uses, each as module:Name."""
     json: bool = False
     """Print one JSON object, and nothing else, on standard output."""
     video: Path | None = None
@@ -44,6 +47,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Entry point of ``python -m agents.evaluate``."""
     config = tyro.cli(EvaluateConfig, args=arguments, prog="python -m agents.evaluate")
     check(config)
+    register_named(config.imports, "--imports")
     with contextlib.redirect_stdout(sys.stderr) if config.json else contextlib.nullcontext():
         policy, trained = runs.load_policy(config.run)
         torch.set_num_threads(trained.threads)

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from agents import runs
 from agents.config import TrainConfig
 from agents.methods.encoder import encoder_info
+from agents.named import register_named
 from agents.tasks import get_task
 from envs.command import one_line_errors
 from envs.files import check_replaceable, write_bytes, write_text
@@ -42,6 +43,9 @@ class ExportConfig:
     """Format of the file. ONNX needs an extra: pip install 'pushcloud[onnx]'."""
     out: Path | None = None
     """File to write; default: agent.pt or agent.onnx in the current directory."""
+
+    imports: tuple[str, ...] = ()
+    """Task and encoder of your own that the run uses, each as module:Name."""
 
     @property
     def file(self) -> Path:
@@ -85,6 +89,7 @@ def export(config: ExportConfig) -> float:
         ValueError: The file gives other actions than the agent; nothing is written.
     """
     check(config)
+    register_named(config.imports, "--imports")
     policy, trained = runs.load_policy(config.run)
     agent = DeployedAgent(policy).eval()
     task = get_task(trained.task)

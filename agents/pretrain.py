@@ -19,6 +19,7 @@ from agents.config.file import to_json
 from agents.config.train import check_settings
 from agents.evaluation.episodes import evaluate
 from agents.methods.memory import check_pretraining_memory
+from agents.named import register_named
 from agents.prior.calibration import Calibration, calibrate
 from agents.prior.config import CONFIG, PretrainConfig, stored_config
 from agents.prior.learner import make_goal_learner, make_play
@@ -130,11 +131,15 @@ def parse(arguments: list[str] | None = None) -> PretrainConfig:
 
     Raises:
         FileNotFoundError: There is no pre-training to resume.
+        ValueError: A task or an encoder that is named module:Name cannot be imported.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     resumed = value_of(arguments, "--resume")
     default = PretrainConfig() if resumed is None else stored_config(Path(resumed))
-    return tyro.cli(PretrainConfig, args=arguments, default=default, prog="python -m agents.pretrain")
+    config = tyro.cli(PretrainConfig, args=arguments, default=default, prog="python -m agents.pretrain")
+    for flag in ("--task", "--encoder"):
+        register_named([value_of(arguments, flag)], flag)
+    return config
 
 
 @one_line_errors

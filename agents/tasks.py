@@ -97,7 +97,8 @@ def get_task(name: str) -> Task:
         ValueError: There is no such task; the message lists the registered ones.
     """
     if name not in _TASKS:
-        raise ValueError(f"--task: unknown task {name!r}; registered tasks: {', '.join(available_tasks())}")
+        own = "; name it on the command line, --task or --imports module:Name, to import it" if ":" in name else ""
+        raise ValueError(f"--task: unknown task {name!r}; registered tasks: {', '.join(available_tasks())}{own}")
     return _TASKS[name]
 
 

@@ -22,6 +22,7 @@ from agents.evaluation.episodes import EVALUATION_SEED, Evaluator, evaluate
 from agents.methods import collect_beside, make_agent
 from agents.methods.encoder import check_encoder
 from agents.methods.memory import check_memory, describe_memory, release_memory
+from agents.named import register_named
 from agents.runs.callbacks import Checkpoint, Evaluate, GoodEnough, Progress
 from agents.runs.fault_report import reporting
 from agents.runs.lock import locked
@@ -175,7 +176,8 @@ def parse(arguments: list[str] | None = None) -> TrainConfig:
 
     Raises:
         FileNotFoundError: There is no run to resume.
-        ValueError: A setting of the resumed run other than the steps is changed; the message names it.
+        ValueError: A setting of the resumed run other than the steps is changed, or a task or an encoder that is named
+            module:Name cannot be imported; the message names it.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     resumed = value_of(arguments, "--resume")
@@ -185,6 +187,8 @@ def parse(arguments: list[str] | None = None) -> TrainConfig:
     known: Any = obs if obs in PRESETS[preset] else "state"
     default = stored or default_config(preset, known, method)
     config = tyro.cli(TrainConfig, args=arguments, default=default, prog="python -m agents.train")
+    for flag in ("--task", "--encoder"):
+        register_named([value_of(arguments, flag)], flag)
     if config.method in METHODS:
         refuse_unused(config, default)
     if stored is not None:

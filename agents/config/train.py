@@ -108,7 +108,7 @@ class TrainConfig:
     obs: Observation = "state"
     """Observation of the agent: puck state (8 numbers) or 20 points of the rendered depth image."""
     task: str = "push-slot"
-    """Registered task; push-slot: push the puck into the U-shaped slot."""
+    """Registered task, or module:Name of your own; push-slot: push the puck into the U-shaped slot."""
     grids: Literal[1, 2, 3] = 1
     """Number of active reset grids; each has one demonstration."""
     method: str = DEFAULT
@@ -116,7 +116,7 @@ class TrainConfig:
     potential+annealing, potential, buffer or sparse. +guide, after those with the potential, adds the guide, which the
     paper does not have. Or an imitation learning baseline: gail, pwil, dril, adril or bc."""
     encoder: str | None = None
-    """Registered encoder; default: "state" for states, "pointnet" for clouds."""
+    """Registered encoder, or module:Name of your own; default: "state" for states, "pointnet" for clouds."""
     estimator: Path | None = None
     """File of the pre-trained Ṽ_g; default: the shipped file for the observation."""
     demonstrations: Path | None = None

@@ -37,8 +37,11 @@ def missing(trainings: Mapping[Path, TrainConfig]) -> dict[Path, TrainConfig]:
 def start_or_resume(training: TrainConfig, directory: Path) -> list[str]:
     """Return the command that starts a training in `directory`, or resumes the run in it."""
     if os.path.lexists(directory / runs.CONFIG):
-        steps = max(training.steps, runs.read_config(directory).steps)
-        return [sys.executable, "-m", "agents.train", "--resume", str(directory), "--steps", str(steps)]
+        stored = runs.read_config(directory)
+        own = {"--task": stored.task, "--encoder": stored.encoder}  # named, so that they are imported
+        named = [word for flag, name in own.items() if name and ":" in name for word in (flag, name)]
+        steps = str(max(training.steps, stored.steps))
+        return [sys.executable, "-m", "agents.train", "--resume", str(directory), "--steps", steps, *named]
     place = ["--out", str(directory), "--parallel", training.parallel]  # not part of `command`
     return [sys.executable, *shlex.split(command(training))[1:], *place]
 

@@ -36,7 +36,7 @@ def encoder_info(config: Any) -> EncoderInfo:
     if name not in available_encoders():
         raise ValueError(
             f"unknown encoder {name!r}; registered encoders: {', '.join(available_encoders())}; "
-            "choose one of them by --encoder, or register it"
+            "choose one of them by --encoder, register it, or name module:Name on the command line"
         )
     return EncoderInfo(name, *_built(cast(Any, find_encoder(name)), view.space.shape))
 

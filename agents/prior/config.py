@@ -52,9 +52,9 @@ class PretrainConfig:
     obs: Observation = "state"
     """Observation of the prior."""
     task: str = "push-slot"
-    """Registered task; the prior is learned in the environment that the task defines for it."""
+    """Registered task, or module:Name of your own; the prior is learned in the environment that it defines for it."""
     encoder: str | None = None
-    """Registered encoder; default: "state" for states, "pointnet" for clouds."""
+    """Registered encoder, or module:Name of your own; default: "state" for states, "pointnet" for clouds."""
     steps: Annotated[int, COUNT] = 50_000
     """Environment steps of the training."""
     out: Path | None = None

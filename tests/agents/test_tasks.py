@@ -1,6 +1,10 @@
 """A task of one's own reaches every command by its name."""
 
 import dataclasses
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import gymnasium as gym
 import pytest
@@ -8,8 +12,12 @@ import pytest
 from agents import runs, tasks
 from agents.config import TrainConfig
 from agents.evaluate import main as evaluate
+from agents.launch.training import start_or_resume
 from agents.tasks import Task, available_tasks, get_task, make_env, register_task
 from agents.train import main as train
+from tests.agents.one_line import one_line
+
+ROOT = Path(__file__).parents[2]
 
 
 class Short(gym.Wrapper):
@@ -88,3 +96,69 @@ def test_a_task_without_files_asks_for_them(tmp_path, capsys):
             assert flag in capsys.readouterr().err
     finally:
         del tasks._TASKS["bare"]
+
+
+MODULE = """
+import dataclasses
+import torch
+from agents.tasks import get_task
+
+SLOT = dataclasses.replace(get_task("push-slot"), prior="mine")
+NUMBER = 3
+
+class Plain(torch.nn.Module):
+    def __init__(self, in_shape):
+        super().__init__()
+        self.out_features = in_shape[0]
+
+    def forward(self, observation):
+        return 10 * observation
+"""
+SHORT = "--steps 60 --learner.learning-starts 30 --learner.batch-size 16 --evaluation.episodes 1 --method buffer"
+
+
+def command(module, *words, where):
+    line = [sys.executable, "-m", module, *words]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(line, cwd=where, env=environment, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.mark.slow
+def test_a_task_and_an_encoder_are_named_on_the_command_line(tmp_path):
+    """Trained, resumed, compared, evaluated and exported from a directory that holds their module."""
+    (tmp_path / "mine.py").write_text(MODULE)
+    names = ["--task", "mine:SLOT", "--encoder", "mine:Plain"]
+    end = ["--evaluation.final-episodes", "1", "--parallel", "off"]
+    done = command("agents.train", *names, *SHORT.split(), *end, "--out", "run", where=tmp_path)
+    assert done.returncode == 0, done.stderr
+    config = runs.read_config(tmp_path / "run")
+    assert (config.task, config.encoder) == ("mine:SLOT", "mine:Plain")
+    for module, words in (
+        ("agents.train", ["--resume", "run", "--steps", "70", *names]),
+        ("agents.evaluate", ["run", "--episodes", "1", "--imports", "mine:SLOT", "mine:Plain"]),
+        ("agents.export", ["run", "--imports", "mine:SLOT", "mine:Plain"]),
+    ):
+        done = command(module, *words, where=tmp_path)
+        assert done.returncode == 0, done.stderr
+    unnamed = command("agents.evaluate", "run", where=tmp_path)
+    assert unnamed.returncode == 2 and unnamed.stderr.count("\n") == 1
+    assert "name it on the command line, --task or --imports module:Name, to import it" in unnamed.stderr
+    assert start_or_resume(config, tmp_path / "run")[-4:] == names
+
+
+@pytest.mark.parametrize(
+    "name, said",
+    [
+        ("nowhere:Thing", "cannot be imported (ModuleNotFoundError: No module named 'nowhere')"),
+        ("mine:Absent", "has no attribute 'Absent'"),
+        ("mine:NUMBER", "is 3, neither an agents.tasks.Task nor an encoder class"),
+        ("broken:Thing", "cannot be imported (ZeroDivisionError: division by zero)"),
+    ],
+)
+def test_what_cannot_be_imported_is_one_line(name, said, tmp_path, monkeypatch, capsys):
+    (tmp_path / "mine.py").write_text(MODULE)
+    (tmp_path / "broken.py").write_text("1 / 0")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    error = one_line(train, ["--task", name, "--out", str(tmp_path / "run")], capsys)
+    assert f"--task {name}: " in error and said in error and not (tmp_path / "run").exists()
