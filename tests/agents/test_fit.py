@@ -67,7 +67,7 @@ def test_the_value_is_the_discount_to_the_steps_that_remain(tmp_path, capsys):
     path = np.linspace([-1.0, 0.0], [0.75, 0.0], 8)
     shown = np.concatenate([path, np.full((8, 1), 0.3), np.tile([0.8, 0.0], (8, 1))], axis=1).astype(np.float32)
     along = Potential(loaded, [shown], radius=0.6)(shown)
-    assert np.all(np.diff(along) > 0) and along[0] < 0.96
+    assert np.all(np.diff(along) > -0.01) and along[0] < 0.96 < along[-1]  # a step is worth 0.01
 
 
 def test_play_ends_where_the_observed_goal_is_reached():

@@ -14,21 +14,22 @@ from perception.registry import _ENCODERS, available_encoders, make_encoder, reg
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:DeprecationWarning")
 
 CLOUD = (20, 4)
+FLAT = ("state", "identity")  # encoders of flat observations
 INVARIANT = {"pointnet": True, "centroid": True, "mlp": False}
 
 
 def make(name: str) -> nn.Module:
     torch.manual_seed(0)
-    return make_encoder(name, in_shape=(8,) if name == "state" else CLOUD)
+    return make_encoder(name, in_shape=(8,) if name in FLAT else CLOUD)
 
 
 def batch(encoder_name: str, rows: int = 16) -> torch.Tensor:
-    shape = (8,) if encoder_name == "state" else CLOUD
+    shape = (8,) if encoder_name in FLAT else CLOUD
     return 0.2 * torch.randn(rows, *shape, generator=torch.Generator().manual_seed(1))
 
 
 def of_clouds() -> list[str]:
-    return [name for name in available_encoders() if name != "state"]
+    return [name for name in available_encoders() if name not in FLAT]
 
 
 @pytest.mark.parametrize(("name", "invariant"), INVARIANT.items())
@@ -109,24 +110,26 @@ def test_state_scales_and_learns_nothing():
     assert encoder.out_features == 8 and not encoder.state_dict()
     with pytest.raises(ValueError, match=r"state.*\(8,\)"):
         make_encoder("state", in_shape=(9,))
+    with pytest.raises(ValueError, match="encoder 'identity' takes inputs of shape"):
+        make_encoder("identity", in_shape=CLOUD)
 
 
 def test_registry():
-    @register_encoder("identity")
+    @register_encoder("same")
     class Identity(nn.Module):
         def __init__(self, in_shape, out_features=64):
             super().__init__()
             self.out_features = out_features
 
     try:
-        assert isinstance(make_encoder("identity", in_shape=CLOUD), Identity)
-        assert "identity" in available_encoders()
-        for taken in ("identity", "pointnet", "state"):
+        assert isinstance(make_encoder("same", in_shape=CLOUD), Identity)
+        assert "same" in available_encoders()
+        for taken in ("same", "pointnet", "state"):
             with pytest.raises(ValueError, match=f"{taken}.*registered already"):
                 register_encoder(taken)(type("Other", (nn.Module,), {}))
     finally:
-        del _ENCODERS["identity"]
-    with pytest.raises(ValueError, match=r"unknown encoder 'pointnet3'.*centroid, mlp, pointnet, state"):
+        del _ENCODERS["same"]
+    with pytest.raises(ValueError, match=r"unknown encoder 'pointnet3'.*centroid, identity, mlp, pointnet, state"):
         make_encoder("pointnet3", in_shape=CLOUD)
 
 
@@ -136,7 +139,8 @@ def test_built_ins_are_imported_when_asked_for():
         "import sys; import perception; assert 'torch' not in sys.modules and 'open3d' not in sys.modules;"
         "perception.make_encoder('state', in_shape=(8,)); assert 'torch_geometric' not in sys.modules;"
         "sys.modules.update(dict.fromkeys(['torch_cluster', 'torch_scatter', 'pyg_lib', 'torch_sparse']));"
-        "[perception.make_encoder(n, in_shape=(20, 4)) for n in perception.available_encoders() if n != 'state']"
+        "clouds = [n for n in perception.available_encoders() if n not in ('state', 'identity')];"
+        "[perception.make_encoder(n, in_shape=(20, 4)) for n in clouds]"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=300
