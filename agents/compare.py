@@ -5,6 +5,7 @@ Arguments after ``--`` are settings of every training: ``-- --potential.combine 
 
 import json
 import sys
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -51,7 +52,9 @@ def main(arguments: list[str] | None = None) -> None:
         if arguments[place:]:
             raise ValueError("settings after -- are those of trainings, and --report-only trains nothing")
         groups, trainings = found_runs(config.runs), {}
+        check_reference(config, dict.fromkeys(runs.read_config(found[0]).method for found in groups.values()))
     else:
+        check_reference(config, config.method)
         planned = plan(config, arguments[place + 1 :])
         groups = {label: list(runs_of_one) for label, runs_of_one in planned.items()}
         trainings = {directory: one for runs_of_one in planned.values() for directory, one in runs_of_one.items()}
@@ -59,9 +62,6 @@ def main(arguments: list[str] | None = None) -> None:
             return
     outcomes = {label: [read_outcome(directory) for directory in found] for label, found in groups.items()}
     busy = remark(*(run.others for found in outcomes.values() for run in found if run.others is not None))
-    methods = dict.fromkeys(found[0].method for found in outcomes.values())
-    if config.reference not in (None, *methods):
-        raise ValueError(f"--reference {config.reference}: no row has this method; there are {', '.join(methods)}")
     rows = results(outcomes, config.reference)
     remarks = f"{busy}\n" * bool(busy) + _other_settings(trainings)
     text = results_table(rows), f"\n{remarks}" * bool(remarks)
@@ -76,6 +76,16 @@ def main(arguments: list[str] | None = None) -> None:
         draw(outcomes, config.out / name)
     write_page(config.out / "report.html", outcomes, rows, remarks)
     print(f"wrote {config.out}: {', '.join(sorted(REPORT))}")
+
+
+def check_reference(config: CompareConfig, methods: Iterable[str]) -> None:
+    """Check that a row has the method of the reference.
+
+    Raises:
+        ValueError: None has it; the message names those that there are.
+    """
+    if config.reference not in (None, *methods):
+        raise ValueError(f"--reference {config.reference}: no row has this method; there are {', '.join(methods)}")
 
 
 def launch(unfinished: dict[Path, TrainConfig], config: CompareConfig) -> bool:

@@ -3,7 +3,6 @@
 import io
 import json
 import logging
-import sys
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +42,6 @@ class ExportConfig:
     """Format of the file. ONNX needs an extra: pip install 'pushcloud[onnx]'."""
     out: Path | None = None
     """File to write; default: agent.pt or agent.onnx in the current directory."""
-
     imports: tuple[str, ...] = ()
     """Task and encoder of your own that the run uses, each as module:Name."""
 
@@ -119,8 +117,11 @@ def check(config: ExportConfig) -> None:
     suffix = SUFFIXES[config.format]
     if config.file.suffix != suffix:
         raise ValueError(f"--out {config.file}: give a name that ends in {suffix}, as --format {config.format} has it")
-    folders = [config.file.absolute().parent, *config.file.absolute().parents]
-    if any((folder / runs.CONFIG).exists() or (folder / runs.CHECKPOINTS).exists() for folder in folders):
+    of_runs = (runs.POLICY, runs.BEST, runs.CHECKPOINTS)
+    if any(
+        (folder / runs.CONFIG).exists() and any((folder / name).exists() for name in of_runs)
+        for folder in config.file.absolute().parents
+    ):
         raise ValueError(f"--out {config.file} lies in a run directory, whose files it could replace; choose another")
     for path in (config.file, config.contract):
         check_replaceable(path)
@@ -201,4 +202,4 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

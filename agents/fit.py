@@ -46,7 +46,9 @@ def fit_value(
         steps: Environment steps.
         encoder: Registered encoder.
         observation: Name of the observation in the file of the estimator.
-        learner: Settings; default: those of `agents.pretrain`.
+        learner: Settings; default: those of `agents.pretrain`. `goal_speed` bounds the velocities of hindsight goals,
+            `nearby` is a share of goals within 0.25 of the achieved one, which clouds need; `success_speed` is not
+            used.
         seed: Seed of weights, exploration, goals and sampling.
         device: cpu, cuda or auto.
         episodes: Episodes of the calibration.
@@ -62,7 +64,7 @@ def fit_value(
     estimator = ValueEstimator(
         observation, encoder, hidden=HIDDEN, action_dim=action_dim, gamma=learner.gamma, goals=goals
     )
-    model = goal_learner(play, goals, encoder, learner, steps, seed=seed, device=device)
+    model = goal_learner(play, goals, encoder, learner, steps, learner.goal_speed, learner.nearby or 0.0, seed, device)
     model.learn(steps, _Shown(steps))
     estimator = fit_head(model, estimator, learner.value_steps)
     try:

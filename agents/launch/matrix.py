@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import tyro
 
@@ -154,7 +154,13 @@ def found_runs(directory: Path) -> dict[str, list[Path]]:
     def place(path: Path) -> tuple[int, int, int, str, int]:
         """Order by the column of the table, then by its rows."""
         config = found[path]
-        return -ord(config.obs[0]), config.grids, list(METHODS).index(config.method), path.name, config.seed
+        return (
+            get_args(Observation).index(config.obs),
+            config.grids,
+            list(METHODS).index(config.method),
+            path.name,
+            config.seed,
+        )
 
     groups: dict[str, list[Path]] = {}
     for path in sorted(found, key=place):

@@ -49,11 +49,11 @@ class Play(gym.Wrapper):
         """Return 1 where the goal is reached, else 0.
 
         Args:
-            achieved_goal: Achieved goals (…, goal).
-            desired_goal: Desired goals (…, goal).
+            achieved_goal: Achieved goals (…, `goals.reported`).
+            desired_goal: Desired goals (…, `goals.reported`).
             info: Ignored.
         """
-        offset = np.asarray(achieved_goal) - desired_goal
+        offset = (np.asarray(achieved_goal) - desired_goal)[..., : self.goals.goal_dim]
         if self.reached is None:
             compute, zero = self.env.unwrapped.compute_reward, np.zeros_like(offset)  # type: ignore[attr-defined]
             return np.asarray(compute(offset, zero, {}) == compute(zero, zero, {}), dtype=float)

@@ -130,7 +130,7 @@ class HindsightReplayBuffer(StoredReplayBuffer):
 
     def _around(self, count: int) -> np.ndarray:
         """Draw displacements (count, axes) with lengths uniform in [0, `NEARBY`]."""
-        if self.axes == 2:
+        if self.axes == 2:  # drawn as before there were other dimensions, so that pre-trainings repeat
             angle, length = self.rng.uniform(0, 2 * np.pi, count), self.rng.uniform(0, NEARBY, count)
             return np.stack([length * np.cos(angle), length * np.sin(angle)], axis=1)
         direction = self.rng.normal(size=(count, self.axes))

@@ -75,6 +75,8 @@ def test_no_file_of_a_run_is_replaced(out, said, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     run = assets.path("policies/push-slot-1-state")
     (tmp_path / "run").mkdir()
-    (tmp_path / "run/config.json").write_text((run / "config.json").read_text())
+    for name in ("config.json", "policy.pt"):
+        (tmp_path / "run" / name).write_bytes((run / name).read_bytes())
     assert said in one_line(main, [str(run), "--out", out], capsys)
-    assert [path.name for path in tmp_path.rglob("*")] == ["run", "config.json"]
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["config.json", "policy.pt", "run"]
+    assert (tmp_path / "run/policy.pt").read_bytes() == (run / "policy.pt").read_bytes()

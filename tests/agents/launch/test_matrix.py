@@ -1,0 +1,98 @@
+"""The matrix of a comparison: which trainings it has, under which names, and what is refused."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from agents.compare import main
+from agents.launch.matrix import CompareConfig, plan
+from agents.launch.training import start_or_resume
+from agents.train import parse
+from tests.agents.one_line import one_line
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        ("--seeds 0", "--seeds is 0"),
+        ("-- --seed 3", "--seed after --"),
+        ("-- --out a", "--out after --"),
+        ("-- --grids 2", "--grids after --"),
+        ("-- --learner.tau 2", "--learner.tau is 2"),
+        ("--method magic", "unknown method 'magic'; known methods: buffer+potential+annealing"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_trained(arguments, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert said in one_line(main, arguments.split(), capsys)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("obs, preset", [("state", "default"), ("pointcloud", "paper")])
+def test_a_training_is_started_with_the_settings_that_are_compared(obs, preset, tmp_path):
+    config = CompareConfig(obs=(obs,), method=("potential",), grids=(2,), seeds=8, preset=preset)
+    training = list(plan(config, ["--learner.gamma", "0.98"])[f"{obs} potential"].values())[7]
+    assert training.learner.gamma == 0.98 and training.parallel == "off"
+    assert (training.method, training.grids, training.seed) == ("potential", 2, 7)
+    _, module, name, *arguments = start_or_resume(training, tmp_path / "a run")
+    assert [module, name] == ["-m", "agents.train"]
+    assert parse(arguments) == dataclasses.replace(training, out=tmp_path / "a run")
+
+
+def test_all_combinations_are_trained(tmp_path):
+    """A value that is the default does not change the name of a run, so that it is shared with other comparisons."""
+    config = CompareConfig(
+        obs=("state",),
+        method=("potential", "buffer+potential"),
+        grids=(1, 3),
+        vary=(("potential.combine", "product", "sum"), ("learner.net-arch", "64 64", "32")),
+        seeds=2,
+        runs=tmp_path,
+    )
+    planned = plan(config, [])
+    assert len(planned) == 16 and all(len(of_one) == 2 for of_one in planned.values())
+    found = planned["state grids=3 potential potential.combine=sum learner.net-arch=64 64"]
+    names = [
+        f"push-slot-3-state-potential-potential.combine=sum-learner.net-arch=64,64-seed{seed}" for seed in range(2)
+    ]
+    assert [path.name for path in found] == names
+    for seed, training in enumerate(found.values()):
+        assert (training.grids, training.seed, training.method) == (3, seed, "potential")
+        assert training.potential.combine == "sum" and training.learner.net_arch == (64, 64)
+    usual = planned["state grids=1 potential potential.combine=product learner.net-arch=32"]
+    assert next(path.name for path in usual) == "push-slot-1-state-potential-learner.net-arch=32-seed0"
+
+
+def test_a_setting_does_not_vary_where_the_method_does_not_use_it():
+    vary = (("potential.combine", "product", "sum"), ("demonstrations", "a/ten.hdf5"))
+    config = CompareConfig(obs=("state",), method=("buffer", "potential"), vary=vary, seeds=1, runs=Path())
+    found = {label: next(path.name for path in of_one) for label, of_one in plan(config, []).items()}
+    ten = "demonstrations=a_ten.hdf5-seed0"
+    assert found == {
+        "state buffer": f"push-slot-1-state-buffer-{ten}",
+        "state potential potential.combine=product": f"push-slot-1-state-potential-{ten}",
+        "state potential potential.combine=sum": f"push-slot-1-state-potential-potential.combine=sum-{ten}",
+    }
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        ("--vary learner.tau 0.1 -- --learner.tau 0.3", "--vary learner.tau: the setting is given twice"),
+        ("--vary learner.tau 0.1 --vary learner.tau 0.2", "--vary learner.tau: the setting is given twice"),
+        ("--vary learner.tau 0.05 0.050", "are the same runs"),
+        ("--vary demonstrations a/b a_b", "are the same runs"),
+        ("--vary", "--vary : give a setting of agents.train"),
+        ("--slurm timeout_min=3", "--slurm has an effect with --launcher slurm only"),
+    ],
+)
+def test_a_matrix_that_is_ambiguous_is_refused(words, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert said in one_line(main, ["--obs", "state", "--seeds", "1", *words.split()], capsys)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("words", [["--vary", "learner.tau"], ["--vary", "seed", "1", "2"]])
+def test_what_varies_is_a_setting_with_values(words, capsys):
+    assert f"--vary {words[1]}: give a setting of agents.train" in one_line(main, words, capsys)
