@@ -13,8 +13,8 @@ import tyro
 from agents import runs
 from agents.evaluation.episodes import evaluate
 from agents.evaluation.film import film
-from agents.named import register_named
 from agents.tasks import make_env
+from agents.tasks.named import register_named
 from envs.command import one_line_errors
 from envs.ranges import SEED, Range, check_ranges
 from perception.video import SUFFIXES

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from agents import runs
 from agents.config import TrainConfig
 from agents.methods.encoder import encoder_info
-from agents.named import register_named
 from agents.tasks import get_task
+from agents.tasks.named import register_named
 from envs.command import one_line_errors
 from envs.files import check_replaceable, write_bytes, write_text
 

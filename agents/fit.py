@@ -8,13 +8,13 @@ from stable_baselines3.common.callbacks import BaseCallback
 from agents.prior.calibration import calibrate
 from agents.prior.config import GoalLearnerConfig
 from agents.prior.learner import HIDDEN, goal_learner
-from agents.prior.play import Play, Reached
 from agents.prior.value_head import fit_head
 from agents.progress import Meter
 from agents.report.calibration import plot_calibration
 from envs.files import check_replaceable
 from envs.ranges import COUNT, check_range, check_ranges
 from shaping.goals import GoalSet
+from shaping.play import Play, Reached
 from shaping.value import ValueEstimator
 
 

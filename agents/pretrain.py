@@ -19,7 +19,6 @@ from agents.config.file import to_json
 from agents.config.train import check_settings
 from agents.evaluation.episodes import evaluate
 from agents.methods.memory import check_pretraining_memory
-from agents.named import register_named
 from agents.prior.calibration import Calibration, calibrate
 from agents.prior.config import CONFIG, PretrainConfig, stored_config
 from agents.prior.learner import make_goal_learner, make_play
@@ -32,6 +31,7 @@ from agents.runs.fault_report import reporting
 from agents.runs.lock import locked
 from agents.sac import SAC
 from agents.sac.device import resolve_device
+from agents.tasks.named import register_named
 from envs.command import one_line_errors
 from envs.files import write_text
 from shaping.value import ValueEstimator

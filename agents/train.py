@@ -3,6 +3,7 @@
 import copy
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,11 @@ from agents.collecting.worker import Inline, Worker
 from agents.config import METHODS, PRESETS, TrainConfig, default_config
 from agents.config.command import command
 from agents.config.command_line import refuse_changes, refuse_unused, value_of
-from agents.config.file import Settings, to_json
+from agents.config.file import Settings, read_config_file, to_json
 from agents.evaluation.episodes import EVALUATION_SEED, Evaluator, evaluate
 from agents.methods import collect_beside, make_agent
 from agents.methods.encoder import check_encoder
 from agents.methods.memory import check_memory, describe_memory, release_memory
-from agents.named import register_named
 from agents.runs.callbacks import Checkpoint, Evaluate, GoodEnough, Progress
 from agents.runs.fault_report import reporting
 from agents.runs.lock import locked
@@ -31,7 +31,8 @@ from agents.runs.machine import Occupation
 from agents.runs.resume import advice, prepare, refuse_existing, resume
 from agents.runs.tracking import TRACKERS
 from agents.sac import SAC
-from agents.tasks import make_env
+from agents.tasks import available_tasks, get_task, make_env
+from agents.tasks.named import register_named
 from envs.command import one_line_errors
 from envs.files import write_text
 from shaping.tensors import write_tensors
@@ -161,7 +162,7 @@ def _finish(
         "environment_steps": model.num_timesteps if METHODS[config.method].critic else 0,
         "seconds": round(seconds, 1),
         "others": round(others, 2),
-        "command": command(config),
+        "command": command(config, get_task(config.task).settings),
         **final.to_dict(),
     }
     demonstrated: Any = model.replay_buffer.demonstrations  # type: ignore[union-attr]
@@ -182,18 +183,29 @@ def parse(arguments: list[str] | None = None) -> TrainConfig:
     arguments = sys.argv[1:] if arguments is None else arguments
     resumed = value_of(arguments, "--resume")
     stored = None if resumed is None else runs.read_config(Path(resumed))
-    preset, obs, method = (value_of(arguments, f"--{name}") for name in ("preset", "obs", "method"))
-    preset = preset if preset in PRESETS else "default"
-    known: Any = obs if obs in PRESETS[preset] else "state"
-    default = stored or default_config(preset, known, method)
-    config = tyro.cli(TrainConfig, args=arguments, default=default, prog="python -m agents.train")
     for flag in ("--task", "--encoder"):
         register_named([value_of(arguments, flag)], flag)
+    default = stored or _default(arguments)
+    config = tyro.cli(TrainConfig, args=arguments, default=default, prog="python -m agents.train")
+    config = replace(config, config=None)  # its settings are those of this configuration now
+    get_task(config.task).view(config.obs)  # raises for an observation that the task does not have
     if config.method in METHODS:
         refuse_unused(config, default)
     if stored is not None:
         refuse_changes(config, stored, Path(str(resumed)))
     return config
+
+
+def _default(arguments: list[str]) -> TrainConfig:
+    """Return the configuration that the flags of a command line change: a file's, or the preset's."""
+    preset, obs, method, file = (value_of(arguments, f"--{name}") for name in ("preset", "obs", "method", "config"))
+    if file is not None:
+        if preset is not None:
+            raise ValueError("--config and --preset both give the defaults of all settings; leave one out")
+        return replace(read_config_file(Path(file)), out=None, resume=None)
+    task = value_of(arguments, "--task")
+    settings = get_task(task).settings if task in available_tasks() else {}
+    return default_config(preset if preset in PRESETS else "default", obs or "state", method, settings)
 
 
 @one_line_errors

@@ -17,7 +17,7 @@ import torch
 
 from agents.benchmark.stock import CAMERA, StockPush
 from agents.benchmark.timing import Timer, Work
-from agents.config.train import PAPER, Observation, TrainConfig
+from agents.config.train import PAPER, TrainConfig
 from agents.methods.demonstrations import load_trajectories
 from agents.methods.potential import load_estimator, make_potential
 from agents.sac.device import available_precisions, resolve_device, resolve_precision
@@ -28,7 +28,7 @@ from perception.point_cloud import back_project, crop, sample_points, transform
 from perception.rendering import make_renderer
 from shaping.potential import Potential
 
-OBSERVATIONS: dict[Observation, str] = {"state": "states", "pointcloud": "clouds"}
+OBSERVATIONS: dict[str, str] = {"state": "states", "pointcloud": "clouds"}
 SUBSTEPS = 25
 BUFFER = 100_000  # transitions in the replay buffers, more than fit in a CPU cache
 IMAGE_SIZE = 128  # width and height of the project's images [pixels]
@@ -57,7 +57,7 @@ class Settings:
         chosen = resolve_precision(self.precision, device)
         return next((name for name in available_precisions(device) if getattr(torch, name) != chosen), None)
 
-    def config(self, obs: Observation, encoder_training: Any = "scratch", precision: str | None = None) -> TrainConfig:
+    def config(self, obs: str, encoder_training: Any = "scratch", precision: str | None = None) -> TrainConfig:
         """Return the paper's configuration with gradient steps from the first environment step on."""
         precision = self.precision if precision is None else precision
         changed = {"precision": precision, "encoder_training": encoder_training, "learning_starts": 0}
@@ -67,7 +67,7 @@ class Settings:
             PAPER, obs=obs, steps=BUFFER, device=device, threads=self.timer.threads, learner=learner
         )
 
-    def env(self, obs: Observation) -> gym.Env:
+    def env(self, obs: str) -> gym.Env:
         """Make the environment of the slot task."""
         perception = {"renderer": self.renderer} if obs == "pointcloud" else None
         return get_task("push-slot").make(obs=obs, perception=perception)
@@ -88,7 +88,7 @@ class Stage:
     name: str
     label: str
     works: dict[str, Work]
-    part_of: Observation | None = None
+    part_of: str | None = None
     times: float = 1.0
 
 

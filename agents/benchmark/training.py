@@ -11,7 +11,6 @@ from stable_baselines3.common.logger import Logger
 from agents.benchmark.stages import BUFFER, OBSERVATIONS, Settings, Stage
 from agents.benchmark.stock import StockPush, make_stock_agent
 from agents.benchmark.timing import Timer, Work
-from agents.config.train import Observation
 from agents.methods.shaped_sac import make_agent
 from agents.replay.buffer import StoredReplayBuffer
 
@@ -34,12 +33,12 @@ def training_stages(settings: Settings) -> Iterator[Stage]:
 
 def _stages(
     settings: Settings,
-    obs: Observation,
+    obs: str,
     name: str,
     noun: str,
     encoder_training: str,
     encoder: str | None,
-    part_of: Observation | None = None,
+    part_of: str | None = None,
 ) -> Iterator[Stage]:
     """Yield update and training step of the project's learner (`encoder_training`) and the stock learner (`encoder`).
 

@@ -1,14 +1,21 @@
 """Conversion of a training configuration to a command line."""
 
 import shlex
+from collections.abc import Mapping
+from typing import Any
 
 from agents.config.file import Settings, flat
 from agents.config.train import TrainConfig, default_config
 
 
-def command(config: TrainConfig) -> str:
-    """Return the command line of agents.train that reproduces a training configuration."""
-    preset = default_config(config.preset, config.obs, config.method)
+def command(config: TrainConfig, settings: Mapping[str, Any] | None = None) -> str:
+    """Return the command line of agents.train that reproduces a training configuration.
+
+    Args:
+        config: Configuration.
+        settings: Defaults of its task.
+    """
+    preset = default_config(config.preset, config.obs, config.method, settings)
     wanted, usual = Settings(config).get_state(), flat(preset)
     words = ["--obs", config.obs, "--seed", config.seed]
     words += ["--preset", config.preset] * (config.preset != "default")

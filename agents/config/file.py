@@ -107,7 +107,7 @@ class Settings:
     """Settings of a run as part of its checkpoints, to detect later changes of `config.json`."""
 
     def __init__(self, config: TrainConfig) -> None:
-        left_out = ["steps", "out", "resume", "parallel", "track", *unused(config)]
+        left_out = ["steps", "out", "resume", "config", "parallel", "track", *unused(config)]
         self.settings = {name: value for name, value in flat(config).items() if name not in left_out}
 
     def get_state(self) -> dict[str, Any]:

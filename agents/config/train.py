@@ -1,15 +1,14 @@
 """Configuration of a training: dataclasses, presets and range checks."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from agents.config.methods import BC_STEPS, DEFAULT, METHODS
 from envs.ranges import COUNT, MANY, SEED, Range, check_ranges
 
-Observation = Literal["state", "pointcloud"]
 Tracker = Literal["wandb", "mlflow"]
 
 
@@ -103,12 +102,14 @@ class EvaluationConfig:
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """Train an agent on the slot task."""
+    """Train an agent on the slot task, or on a task of your own."""
 
-    obs: Observation = "state"
-    """Observation of the agent: puck state (8 numbers) or 20 points of the rendered depth image."""
+    obs: str = "state"
+    """Observation of the agent: state (puck state, 8 numbers) or pointcloud (20 points of the rendered depth image); a
+    task of your own names its observations."""
     task: str = "push-slot"
-    """Registered task, or module:Name of your own; push-slot: push the puck into the U-shaped slot."""
+    """Registered task, or module:Name of your own, whose defaults then apply; push-slot: push the puck into the
+    U-shaped slot."""
     grids: Literal[1, 2, 3] = 1
     """Number of active reset grids; each has one demonstration."""
     method: str = DEFAULT
@@ -116,7 +117,8 @@ class TrainConfig:
     potential+annealing, potential, buffer or sparse. +guide, after those with the potential, adds the guide, which the
     paper does not have. Or an imitation learning baseline: gail, pwil, dril, adril or bc."""
     encoder: str | None = None
-    """Registered encoder, or module:Name of your own; default: "state" for states, "pointnet" for clouds."""
+    """Registered encoder, or module:Name of your own; default: that of the task's observation, "state" for states and
+    "pointnet" for clouds."""
     estimator: Path | None = None
     """File of the pre-trained Ṽ_g; default: the shipped file for the observation."""
     demonstrations: Path | None = None
@@ -137,6 +139,8 @@ class TrainConfig:
     """Run directory to continue from its last checkpoint; only --steps may differ from the stored configuration."""
     preset: Literal["default", "paper"] = "default"
     """Preset that sets the defaults of all settings; single settings can still be changed."""
+    config: Path | None = None
+    """JSON file whose settings take the place of the preset's, such as the config.json of a run."""
     device: str = "auto"
     """cpu, cuda or auto, which selects CUDA if it is available."""
     threads: Annotated[int, Range(1, 1024)] = 1
@@ -196,13 +200,42 @@ PRESETS: dict[str, dict[str, TrainConfig]] = {
 }
 
 
-def default_config(preset: str, obs: Observation, method: str | None = None) -> TrainConfig:
-    """Return the configuration of a preset, with the settings that belong to a method's definition."""
-    config = PRESETS[preset][obs]
+def default_config(
+    preset: str, obs: str, method: str | None = None, settings: Mapping[str, Any] | None = None
+) -> TrainConfig:
+    """Return the configuration of a preset, with the defaults of a task and of a method's definition.
+
+    Args:
+        preset: Name of the preset.
+        obs: Observation type; one that the preset does not know has the settings of states.
+        method: Method, or None.
+        settings: Settings of the task by name, such as "potential.radius".
+
+    Raises:
+        ValueError: There is no such setting.
+    """
+    config = PRESETS[preset].get(obs, replace(PRESETS[preset]["state"], obs=obs))
+    config = with_settings(config, settings or {})
     if method is None or method not in METHODS:
         return config
     steps = config.steps if METHODS[method].critic else BC_STEPS
     return replace(config, learner=replace(config.learner, **METHODS[method].defaults), steps=steps)
+
+
+def with_settings(config: TrainConfig, settings: Mapping[str, Any]) -> TrainConfig:
+    """Return a configuration with other values, by names such as "steps" and "potential.radius".
+
+    Raises:
+        ValueError: There is no such setting.
+    """
+    for name, value in settings.items():
+        part, _, last = name.rpartition(".")
+        owner = getattr(config, part, None) if part else config
+        if last not in {field.name for field in fields(owner)} if is_dataclass(owner) else True:
+            raise ValueError(f"settings of the task: unknown setting {name!r}")
+        changed: Any = replace(owner, **{last: value})  # type: ignore[type-var]
+        config = replace(config, **{part: changed}) if part else changed
+    return config
 
 
 def run_name(config: TrainConfig, variations: Sequence[str] = ()) -> str:

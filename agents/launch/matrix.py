@@ -4,18 +4,20 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 import tyro
 
 from agents import runs
-from agents.config import METHODS, Observation, TrainConfig, check, run_name
+from agents.config import METHODS, PRESETS, TrainConfig, check, run_name
 from agents.config.file import unused
 from agents.config.methods import DEFAULT
+from agents.tasks import get_task
+from agents.tasks.named import register_named
 from agents.train import parse
 from envs.ranges import COUNT, Range
 
-OWN = ("obs", "method", "grids", "seed", "steps", "preset", "out", "resume", "parallel")
+OWN = ("task", "obs", "method", "grids", "seed", "steps", "preset", "out", "resume", "parallel")
 """Settings that the comparison sets itself."""
 
 
@@ -28,8 +30,10 @@ class CompareConfig:
     after " -- " are settings of every training, e.g. -- --learner.tau 0.01
     """
 
-    obs: tuple[Observation, ...] = ("state", "pointcloud")
-    """Observation types to compare."""
+    task: str = "push-slot"
+    """Registered task, or module:Name of your own."""
+    obs: tuple[str, ...] = ()
+    """Observation types to compare; default: all of the task."""
     method: tuple[str, ...] = (DEFAULT,)
     """Methods to compare: rows of the paper's table, named as for agents.train."""
     grids: tuple[Literal[1, 2, 3], ...] = (1,)
@@ -77,7 +81,12 @@ def plan(config: CompareConfig, settings: list[str]) -> dict[str, dict[Path, Tra
         ValueError: A setting is out of range, has no value to compare, is given twice, or is set by the comparison
             itself; or two combinations have the same run directory.
     """
-    axes = {"obs": config.obs, "grids": tuple(map(str, config.grids)), "method": config.method}
+    register_named([config.task], "--task")
+    axes = {
+        "obs": config.obs or tuple(get_task(config.task).views),
+        "grids": tuple(map(str, config.grids)),
+        "method": config.method,
+    }
     usual = tuple(axes)
     planned: dict[str, dict[Path, TrainConfig]] = {}
     for words in [("encoder", *config.encoder)] * bool(config.encoder) + list(config.vary):
@@ -91,7 +100,7 @@ def plan(config: CompareConfig, settings: list[str]) -> dict[str, dict[Path, Tra
         axes[name] = tuple(values)
     for chosen in itertools.product(*axes.values()):
         cell = dict(zip(axes, chosen, strict=True))
-        own = words_of({name: cell[name] for name in usual})
+        own = words_of({"task": config.task} | {name: cell[name] for name in usual})
         plain = training(config, own, settings)
         idle = unused(plain)  # of a method without the part that a setting belongs to
         cell = {name: value for name, value in cell.items() if name.replace("-", "_") not in idle}
@@ -151,11 +160,14 @@ def found_runs(directory: Path) -> dict[str, list[Path]]:
     if not found:
         raise FileNotFoundError(f"--runs {directory}: holds no finished run")
 
-    def place(path: Path) -> tuple[int, int, int, str, int]:
+    known = list(PRESETS["default"])
+
+    def place(path: Path) -> tuple[int, str, int, int, str, int]:
         """Order by the column of the table, then by its rows."""
         config = found[path]
         return (
-            get_args(Observation).index(config.obs),
+            known.index(config.obs) if config.obs in known else len(known),
+            config.obs,
             config.grids,
             list(METHODS).index(config.method),
             path.name,

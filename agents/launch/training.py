@@ -10,6 +10,7 @@ from pathlib import Path
 from agents import runs
 from agents.config import TrainConfig
 from agents.config.command import command
+from agents.tasks import get_task
 from agents.train import train
 
 
@@ -43,7 +44,7 @@ def start_or_resume(training: TrainConfig, directory: Path) -> list[str]:
         steps = str(max(training.steps, stored.steps))
         return [sys.executable, "-m", "agents.train", "--resume", str(directory), "--steps", steps, *named]
     place = ["--out", str(directory), "--parallel", training.parallel]  # not part of `command`
-    return [sys.executable, *shlex.split(command(training))[1:], *place]
+    return [sys.executable, *shlex.split(command(training, get_task(training.task).settings))[1:], *place]
 
 
 def run_training(training: TrainConfig, directory: Path, place: Path) -> None:

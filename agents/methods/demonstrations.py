@@ -1,5 +1,7 @@
 """Demonstrations of a training, and their storage as transitions."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +12,7 @@ from agents.config import TrainConfig
 from agents.replay import ShapedReplayBuffer
 from agents.sac import SAC
 from agents.tasks import get_task
-from envs.demonstrations import Trajectory, load_demonstrations
-
-SEEN_AT_GOAL = 0.05  # maximum distance between the goal and the mean of the observed points at a success [m]
+from envs.demonstrations import SHAPES, Trajectory, load_demonstrations, solved_by
 
 
 def load_trajectories(config: TrainConfig, env: gym.Env) -> list[Trajectory]:
@@ -21,10 +21,29 @@ def load_trajectories(config: TrainConfig, env: gym.Env) -> list[Trajectory]:
     Raises:
         ValueError: The demonstrations are invalid or lack the configured observation, or the filter key is unknown.
     """
-    base: Any = env.unwrapped
-    return load_demonstrations(
-        _demonstrations(config), obs=config.obs, filter_key=config.filter_key, compute_reward=base.goal_reward
+    task, base = get_task(config.task), env.unwrapped
+    view = task.view(config.obs)
+
+    def solved(observations: Mapping[str, np.ndarray]) -> np.ndarray:
+        assert view.goals is not None and view.reached is not None
+        return view.reached(view.goals.extract(observations[config.obs]))
+
+    if hasattr(base, "goal_reward"):  # a task of this project
+        shapes, success = SHAPES, solved_by(base.goal_reward)
+    else:
+        shapes, success = {config.obs: view.space.shape}, solved if view.goals and view.reached else None
+    bounds = task.action_bounds or (task.action_space.low, task.action_space.high)
+    found = load_demonstrations(
+        _demonstrations(config), config.obs, config.filter_key, shapes=shapes, success=success, actions=bounds
     )
+    return [_in_action_space(trajectory, *bounds) for trajectory in found]
+
+
+def _in_action_space(trajectory: Trajectory, low: np.ndarray, high: np.ndarray) -> Trajectory:
+    """Return a demonstration with its actions rescaled from the given bounds to [−1, 1]."""
+    if trajectory.actions is None or ((low == -1).all() and (high == 1).all()):
+        return trajectory
+    return replace(trajectory, actions=(2 * (trajectory.actions - low) / (high - low) - 1).astype(np.float32))
 
 
 def _demonstrations(config: TrainConfig) -> Path:
@@ -34,25 +53,21 @@ def _demonstrations(config: TrainConfig) -> Path:
     return path
 
 
-def refuse_failed(trajectories: list[Trajectory], config: TrainConfig, env: gym.Env) -> None:
+def refuse_failed(trajectories: list[Trajectory], config: TrainConfig) -> None:
     """Check that every demonstration ends in success, because its last transition is stored as a success.
 
     Raises:
         ValueError: A demonstration does not end in success; the message names it.
     """
-    base: Any = env.unwrapped
+    view = get_task(config.task).view(config.obs)
+    if view.goals is None or view.reached is None:
+        return
     for trajectory in trajectories:
-        state, cloud = (trajectory.observations.get(name) for name in ("state", "pointcloud"))
-        if state is not None:
-            away, success = state[-1, 4:6], base.goal_reward(state[-1, 4:8], np.zeros(4), {}) > 0
-        else:
-            assert cloud is not None
-            away = cloud[-1, :, 2:].mean(axis=0)
-            success = np.hypot(*away) < SEEN_AT_GOAL
-        if not success:
+        offset = view.goals.extract(trajectory.observations[config.obs][-1:])
+        if not view.reached(offset).all():
             raise ValueError(
-                f"{_demonstrations(config)}: {trajectory.name} is no success at its end, {np.hypot(*away):.3f} m from "
-                "the goal; record it until the puck rests in the goal"
+                f"{_demonstrations(config)}: {trajectory.name} is no success at its end, "
+                f"{view.goals.length(offset).item():.3f} from the goal; record it until the goal is reached and kept"
             )
 
 

@@ -17,7 +17,7 @@ from agents.methods.encoder import stored_features
 from agents.tasks import get_task
 
 # Measured memory that the first gradient steps (batch size 512) add to a process with environments and agent [bytes].
-LEARNING = {"state": 20e6, "pointcloud": 60e6}
+LEARNING, LEARNING_CLOUDS = 20e6, 60e6
 ENVIRONMENT = 55e6  # measured, per environment [bytes]
 # Measured unshared memory of a worker process (collecting or evaluating) after some minutes [bytes].
 BESIDE = 30e6
@@ -129,7 +129,8 @@ def _check_update(config: Any) -> None:
 
 
 def _update_bytes(config: Any) -> int:
-    return int(LEARNING[config.obs] * config.learner.batch_size / 512)
+    clouds = len(get_task(config.task).view(config.obs).space.shape) > 1
+    return int((LEARNING_CLOUDS if clouds else LEARNING) * config.learner.batch_size / 512)
 
 
 def _check_buffer(transitions: int, each: int, flag: str) -> None:

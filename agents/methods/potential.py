@@ -20,10 +20,19 @@ def load_estimator(config: TrainConfig) -> ValueEstimator:
         ValueError: The file is not an estimator or the estimator is for another observation; or no file is given and
             the task has no shipped estimator.
     """
-    path = config.estimator or get_task(config.task).view(config.obs).estimator
+    task = get_task(config.task)
+    view = task.view(config.obs)
+    path = config.estimator or view.estimator
     if path is None:
         raise ValueError(f"task {config.task!r} has no estimator for {config.obs!r}; give one by --estimator")
-    return ValueEstimator.load(path, observation=config.obs)
+    estimator = ValueEstimator.load(path, observation=config.obs)
+    shape, actions = view.space.shape, task.action_space.shape[0]
+    if estimator.in_shape[-1:] != shape[-1:] or estimator.action_dim != actions:
+        raise ValueError(
+            f"{path}: made for observations {estimator.in_shape} and {estimator.action_dim} actions, but "
+            f"{config.obs!r} of task {config.task!r} has {shape} and {actions}; choose another --estimator"
+        )
+    return estimator
 
 
 def make_potential(config: TrainConfig, estimator: ValueEstimator, demonstrations: Sequence[np.ndarray]) -> Potential:

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 from agents.config.file import read_config_file
-from agents.config.train import Observation, check_temperature
+from agents.config.train import check_temperature
 from agents.tasks import get_task
 from envs.ranges import COUNT, MANY, SEED, Range
+from shaping.goals import CloudGoals, GoalSet
 
 CONFIG = "config.json"
 
@@ -33,12 +34,12 @@ class GoalLearnerConfig:
     """Share of transitions in a batch that are relabelled with hindsight goals."""
     nearby: Annotated[float | None, Range(0, 1)] = None
     """Share of the hindsight goals that are drawn around the puck instead of from the future of the episode; default:
-    0 for states, 1 for clouds."""
+    1 for clouds, else 0."""
     nearby_steps: Annotated[int, Range(0, MANY)] = 20_000
     """Environment steps over which the share nearby rises linearly from 0."""
     goal_speed: Annotated[float, Range(0, 100)] = 0.05
-    """Maximum velocity per axis of the task's goals and of hindsight goals [m/s]; 0 for clouds, which contain no
-    velocity."""
+    """Maximum velocity per axis of the task's goals and of hindsight goals [m/s], where the goal set has velocities;
+    clouds have none."""
     success_speed: Annotated[float, Range(0, 100, "(]")] = 0.1
     """Maximum speed relative to the goal at which the goal counts as reached [m/s]."""
     value_steps: Annotated[int, COUNT] = 5000
@@ -49,17 +50,17 @@ class GoalLearnerConfig:
 class PretrainConfig:
     """Pre-train the prior: a goal policy in the obstacle-free plane and its value Ṽ_g(s; g) = γ^steps."""
 
-    obs: Observation = "state"
-    """Observation of the prior."""
+    obs: str = "state"
+    """Observation of the prior: state, pointcloud, or one of a task of your own."""
     task: str = "push-slot"
     """Registered task, or module:Name of your own; the prior is learned in the environment that it defines for it."""
     encoder: str | None = None
-    """Registered encoder, or module:Name of your own; default: "state" for states, "pointnet" for clouds."""
+    """Registered encoder, or module:Name of your own; default: that of the task's observation."""
     steps: Annotated[int, COUNT] = 50_000
     """Environment steps of the training."""
     out: Path | None = None
-    """Estimator file; default: estimators/push-plane-OBS.pt. Until it is written, FILE.partial holds the
-    checkpoints."""
+    """Estimator file; default: estimators/push-plane-OBS.pt, or estimators/TASK-OBS.pt of a task of your own.
+    Until it is written, FILE.partial holds the checkpoints."""
     resume: Path | None = None
     """Directory FILE.partial of the checkpoints to resume from; only --steps may differ from the stored
     configuration."""
@@ -76,7 +77,8 @@ class PretrainConfig:
     @property
     def file(self) -> Path:
         """Estimator file."""
-        return self.out or Path("estimators") / f"{get_task(self.task).prior}-{self.obs}.pt"
+        prior = get_task(self.task).prior or self.task.replace(":", "-")
+        return self.out or Path("estimators") / f"{prior}-{self.obs}.pt"
 
     @property
     def partial(self) -> Path:
@@ -88,14 +90,27 @@ class PretrainConfig:
         return self.file.with_name(self.file.name.removesuffix(".pt") + suffix)
 
     @property
+    def goals(self) -> GoalSet:
+        """Goal set of the observation.
+
+        Raises:
+            ValueError: The task has no such observation, or no goal set for it.
+        """
+        goals = get_task(self.task).view(self.obs).goals
+        if goals is None:
+            raise ValueError(f"task {self.task!r} has no goal set for {self.obs!r}; give its View goals=")
+        return goals
+
+    @property
     def goal_speed(self) -> float:
-        """Maximum goal velocity per axis [m/s]; 0 for clouds, which contain no velocity."""
-        return self.learner.goal_speed if self.obs == "state" else 0.0
+        """Maximum goal velocity per axis [m/s]; 0 where the goal set has no velocities."""
+        velocities = len(range(*self.goals.counted.indices(self.goals.goal_dim))) < self.goals.goal_dim
+        return self.learner.goal_speed if velocities else 0.0
 
     @property
     def nearby(self) -> float:
         """Share of hindsight goals around the puck; 1 for clouds, because future goals would reveal the velocity."""
-        default = 0.0 if self.obs == "state" else 1.0
+        default = 1.0 if isinstance(self.goals, CloudGoals) else 0.0
         return default if self.learner.nearby is None else self.learner.nearby
 
 

@@ -25,12 +25,17 @@ def make_play(config: PretrainConfig) -> gym.Env:
 
 def make_goal_learner(config: PretrainConfig, env: gym.Env) -> SAC:
     """Make the learner of a pre-training (`goal_learner`)."""
-    goals = get_task(config.task).view(config.obs).goals
-    if goals is None:
-        raise ValueError(f"task {config.task!r} has no goal set for {config.obs!r}; give its View goals=")
     encoder = encoder_info(config).name
     return goal_learner(
-        env, goals, encoder, config.learner, config.steps, config.goal_speed, config.nearby, config.seed, config.device
+        env,
+        config.goals,
+        encoder,
+        config.learner,
+        config.steps,
+        config.goal_speed,
+        config.nearby,
+        config.seed,
+        config.device,
     )
 
 

@@ -10,14 +10,26 @@ from agents.prior.learner import HIDDEN
 from agents.progress import counted
 from agents.sac import SAC
 from agents.sac.policy import Features
+from agents.tasks import get_task
+from shaping.goals import CloudGoals, StateGoals
 from shaping.value import ValueEstimator
 
 
 def to_estimator(model: SAC, config: PretrainConfig) -> ValueEstimator:
     """Make the estimator of a pre-training (`fit_head`)."""
-    learner = config.learner
+    learner, task = config.learner, get_task(config.task)
+    usual = config.goals.name == config.obs and config.goals in (
+        StateGoals(),
+        CloudGoals(),
+    )  # which the file need not hold
     estimator = ValueEstimator(
-        config.obs, encoder_info(config).name, hidden=HIDDEN, gamma=learner.gamma, goal_speed=learner.goal_speed
+        config.obs,
+        encoder_info(config).name,
+        hidden=HIDDEN,
+        action_dim=task.action_space.shape[0],
+        gamma=learner.gamma,
+        goal_speed=learner.goal_speed,
+        goals=None if usual else config.goals,
     )
     return fit_head(model, estimator, learner.value_steps)
 

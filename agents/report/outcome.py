@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agents import runs
-from agents.config.train import Observation
 from agents.runs.log import PROGRESS, Row, read_progress
 
-THRESHOLDS: dict[Observation, float] = {"state": 0.95, "pointcloud": 0.90}
-"""Success rate at which the task counts as solved, by observation; it is lower for clouds, because they contain no
+THRESHOLD, THRESHOLD_CLOUDS = 0.95, 0.90
+"""Success rate at which the task counts as solved; it is lower for the pushing task's clouds, because they contain no
 velocity and parts of the puck can be hidden."""
+SLOT = "push-slot"
+"""The paper's task."""
 IN_A_ROW = 2
 """Number of consecutive evaluations that must reach the threshold, so that a single lucky evaluation does not count."""
 
@@ -21,6 +22,7 @@ class Outcome:
 
     Attributes:
         directory: Run directory.
+        task: Name of the task.
         method: Name of the method.
         obs: Observation type.
         grids: Number of active reset grids.
@@ -38,8 +40,9 @@ class Outcome:
     """
 
     directory: str
+    task: str
     method: str
-    obs: Observation
+    obs: str
     grids: int
     demonstrations: int
     success_rate: float
@@ -63,7 +66,8 @@ def columns(groups: Groups) -> dict[str, dict[str, Sequence[Outcome]]]:
     found: dict[str, dict[str, Sequence[Outcome]]] = {}
     for label, outcomes in groups.items():
         first = outcomes[0]
-        found.setdefault(f"{first.obs}, {first.grids} grid{'s' * (first.grids > 1)}", {})[label] = outcomes
+        of = f"{first.grids} grid{'s' * (first.grids > 1)}" if first.task == SLOT else first.task
+        found.setdefault(f"{first.obs}, {of}", {})[label] = outcomes
     return found
 
 
@@ -79,9 +83,10 @@ def read_outcome(directory: Path) -> Outcome:
     if not rows:
         raise ValueError(f"{directory / PROGRESS} has no evaluation; move the run away, or train it anew")
     timed = all("eval/seconds" in row for row in rows)
-    when = solved(rows, THRESHOLDS[config.obs])
+    when = solved(rows, THRESHOLD_CLOUDS if config.obs == "pointcloud" else THRESHOLD)
     return Outcome(
         directory=str(directory),
+        task=config.task,
         method=config.method,
         obs=config.obs,
         grids=config.grids,

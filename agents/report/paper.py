@@ -1,8 +1,6 @@
 """Results of the paper (its table "mean_std"): mean success rates of ten agents [%]."""
 
-from agents.config.train import Observation
-
-_COLUMNS: tuple[tuple[Observation, int], ...] = (("state", 1), ("state", 2), ("pointcloud", 1))
+_COLUMNS: tuple[tuple[str, int], ...] = (("state", 1), ("state", 2), ("pointcloud", 1))
 """Observation and number of reset grids."""
 _MEANS = {
     "buffer+potential+annealing": (99.0, 76.0, 95.0),
@@ -19,7 +17,7 @@ _CLONING = {1: (1.0, 1.0, 0.0), 10: (36.0, 13.0, 0.0), 100: (51.0, 22.0, 0.0)}
 """Behavioural cloning by number of demonstrations per reset grid."""
 
 
-def paper_result(method: str, obs: Observation, grids: int, demonstrations: int) -> float | None:
+def paper_result(method: str, obs: str, grids: int, demonstrations: int) -> float | None:
     """Return the paper's mean success rate [%] of a method, or None if the paper does not have it.
 
     Args:

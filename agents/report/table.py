@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from agents.report.outcome import Groups, Outcome, columns
+from agents.report.outcome import SLOT, Groups, Outcome, columns
 from agents.report.paper import paper_result
 from agents.report.statistics import Scores, as_column, improvement, interquartile_mean
 
@@ -66,7 +66,9 @@ def _row(label: str, outcomes: Sequence[Outcome], reference: Sequence[Outcome]) 
     steps = [run.mean_steps for run in outcomes if run.mean_steps is not None]
     taken = [run.environment_steps for run in outcomes]
     first = outcomes[0]
-    paper = paper_result(first.method, first.obs, first.grids, first.demonstrations)
+    paper = None
+    if first.task == SLOT:
+        paper = paper_result(first.method, first.obs, first.grids, first.demonstrations)
     return [
         label,
         str(len(outcomes)),

@@ -4,6 +4,7 @@ import numpy as np
 
 from envs.push.geometry import PUCK_HALF_HEIGHT, TABLE_HEIGHT
 
+SUCCESS_DISTANCE = 0.02  # the puck is in the goal set if it is closer to the goal [m]
 HEIGHT_TOLERANCE = 0.005  # largest height error of the puck's centre; pushing lifts it by less than 3 mm [m]
 UPRIGHT = np.cos(np.deg2rad(10.0))  # smallest cosine of the puck's tilt; pushing tilts it by less than 6°
 

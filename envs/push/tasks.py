@@ -20,7 +20,7 @@ from envs.push.controller import Target, check_stable, osc_config
 from envs.push.geometry import SLOT, TABLE_HEIGHT, TABLE_SIZE, SlotGeometry
 from envs.push.placement import PUCK_BODY, TIP_SITE, Placement, checked, place, puck_addresses
 from envs.push.scene import GOAL_SITE, make_arena, make_puck
-from envs.push.success import in_goal_set, lies_on_table
+from envs.push.success import SUCCESS_DISTANCE, in_goal_set, lies_on_table
 from envs.simulator import check_versions
 
 GOAL_DECIMALS = 6  # of drawn goals [m, m/s], since MuJoCo writes six digits to the XML used for playback
@@ -60,7 +60,7 @@ class PushPlane(ManipulationEnv):
     """
 
     slot: SlotGeometry | None = None
-    success_distance = 0.02  # [m]
+    success_distance = SUCCESS_DISTANCE
     default_success_speed = 0.1  # speed of the puck relative to the goal [m/s]
 
     def __init__(

@@ -1,15 +1,14 @@
 """Environment of a prior: an episode ends when its goal, read from the observation, is reached."""
 
-from collections.abc import Callable
+from __future__ import annotations
+
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
 from shaping.goals import GoalSet
-
-Reached = float | Callable[[np.ndarray], np.ndarray]
-"""Distance from the goal within which it is reached, or a function of the differences achieved − desired (B, goal)."""
+from shaping.reached import Reached, goal_test
 
 
 class Play(gym.Wrapper):
@@ -21,8 +20,8 @@ class Play(gym.Wrapper):
     Args:
         env: Environment whose goals vary, with flat observations or clouds.
         goals: Goal set of the observations.
-        reached: See `Reached`. None asks `compute_reward` of a GoalEnv, whose reward must be sparse and depend on the
-            difference of the goals alone.
+        reached: Distance within which a goal is reached, or a function of the differences; None asks a GoalEnv
+            (`shaping.reached.goal_test`).
 
     Raises:
         ValueError: The observations do not fit the goal set, or nothing tells when a goal is reached.
@@ -36,13 +35,7 @@ class Play(gym.Wrapper):
                 f"observations are {env.observation_space}, but the goals are for shape {goals.observation_shape}; "
                 "flatten a dictionary by gymnasium.wrappers.FlattenObservation"
             )
-        if reached is None and not hasattr(env.unwrapped, "compute_reward"):
-            raise ValueError(
-                f"{env.unwrapped} has no compute_reward: give reached=, the distance within which a goal is reached"
-            )
-        if not (reached is None or callable(reached) or (isinstance(reached, int | float) and reached > 0)):
-            raise ValueError(f"reached is {reached!r}; give a distance above 0, or a function of the differences")
-        self.goals, self.reached = goals, reached
+        self.goals, self._test = goals, goal_test(goals, reached, env)
         self.observation_space = gym.spaces.Box(-np.inf, np.inf, shape, np.float32)
 
     def goal_reward(self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: Any = None) -> np.ndarray:
@@ -54,15 +47,7 @@ class Play(gym.Wrapper):
             info: Ignored.
         """
         offset = (np.asarray(achieved_goal) - desired_goal)[..., : self.goals.goal_dim]
-        if self.reached is None:
-            compute, zero = self.env.unwrapped.compute_reward, np.zeros_like(offset)  # type: ignore[attr-defined]
-            return np.asarray(compute(offset, zero, {}) == compute(zero, zero, {}), dtype=float)
-        near = (
-            self.reached(offset)
-            if callable(self.reached)
-            else self.goals.length(np.atleast_2d(offset)).reshape(offset.shape[:-1]) <= self.reached
-        )
-        return np.asarray(near, dtype=float)
+        return np.asarray(self._test(offset), dtype=float)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start an episode."""

@@ -1,0 +1,79 @@
+"""The contract of a task: environments, goals, observation types and files."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+from shaping.goals import GoalSet
+from shaping.reached import GoalTest
+
+VERSION = 1
+"""Version of the contract."""
+
+
+@dataclass(frozen=True)
+class View:
+    """Observation type of a task.
+
+    Attributes:
+        space: Space of the observations.
+        encoder: Name of the encoder that is used by default.
+        goals: Goal set of the observations, for a prior and a potential; None without one.
+        estimator: Shipped Ṽ_g; None without one.
+        meaning: Columns, units and frame of an observation, in a line.
+        reached: Tells from the differences of achieved and desired goals (B, goal) whether a demonstration ends in the
+            goal set; None if it is taken for granted.
+    """
+
+    space: spaces.Box
+    encoder: str
+    goals: GoalSet | None = None
+    estimator: Path | None = None
+    meaning: str = ""
+    reached: GoalTest | None = None
+
+
+@dataclass(frozen=True)
+class Task:
+    """Environments, observation types and files of a task.
+
+    Attributes:
+        make: Makes the environment: `make(obs=…, grids=…, render_mode=…)`.
+        views: Observation types by name.
+        make_play: Makes the environment in which the prior is learned: `make_play(obs=…, success_speed=…,
+            goal_speed=…)`, with `achieved_goal` and `desired_goal` in `info` and `goal_reward` on the
+            environment. None without one.
+        demonstrations: Shipped demonstrations, by number of grids.
+        action_space: Action space of the environment.
+        prior: Name of the environment in which the prior is learned, used in file names; default: the task's.
+        action_meaning: Columns, units and frame of an action, in a line.
+        action_bounds: Bounds of the actions in demonstrations, (A,) each; default: those of `action_space`.
+        settings: Defaults of agents.train for this task by name, such as "potential.radius".
+        version: Version of this contract for which the task was written.
+    """
+
+    make: Callable[..., gym.Env]
+    views: Mapping[str, View]
+    make_play: Callable[..., gym.Env] | None = None
+    demonstrations: Mapping[int, Path] = field(default_factory=dict)
+    action_space: spaces.Box = field(default_factory=lambda: spaces.Box(-1.0, 1.0, (2,), np.float32))
+    prior: str = ""
+    action_meaning: str = ""
+    action_bounds: tuple[np.ndarray, np.ndarray] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    version: int = VERSION
+
+    def view(self, obs: str) -> View:
+        """Return the observation type of this name.
+
+        Raises:
+            ValueError: The task has no such observation type; the message lists those that it has.
+        """
+        if obs not in self.views:
+            raise ValueError(f"--obs: unknown observation {obs!r}; this task has: {', '.join(self.views)}")
+        return self.views[obs]
