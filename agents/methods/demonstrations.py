@@ -12,7 +12,8 @@ from agents.config import TrainConfig
 from agents.replay import ShapedReplayBuffer
 from agents.sac import SAC
 from agents.tasks import get_task
-from envs.demonstrations import SHAPES, Trajectory, load_demonstrations, solved_by
+from envs.demonstrations import PUSH_SHAPES, Trajectory, load_demonstrations
+from envs.push.success import push_success
 
 
 def load_trajectories(config: TrainConfig, env: gym.Env) -> list[Trajectory]:
@@ -29,7 +30,7 @@ def load_trajectories(config: TrainConfig, env: gym.Env) -> list[Trajectory]:
         return view.reached(view.goals.extract(observations[config.obs]))
 
     if hasattr(base, "goal_reward"):  # a task of this project
-        shapes, success = SHAPES, solved_by(base.goal_reward)
+        shapes, success = PUSH_SHAPES, push_success(base.goal_reward)
     else:
         shapes, success = {config.obs: view.space.shape}, solved if view.goals and view.reached else None
     bounds = task.action_bounds or (task.action_space.low, task.action_space.high)

@@ -13,6 +13,9 @@
     mask                      optional
     └── train, valid, …       names of demonstrations, for `filter_key`
 
+Another task has other observations and actions of another width: `load_demonstrations` takes the shapes of those that
+it reads and the bounds of an action.
+
 Unlike in robomimic, observations include the last one, which lies in the goal set. `states` and `model_file` are read
 by the playback of robosuite and robomimic, after ``import envs``.
 
@@ -24,12 +27,19 @@ control loop in which they were recorded, that of `PushEnv`; robosuite's control
 and the difference grows in the same way.
 
 **A demonstration ends at the first success of the task** (`first_success`). A recording may continue after it, and one
-file may be used with observations that have different success speeds: pass the reward of the task to
-`load_demonstrations`, which truncates each demonstration there.
+file may be used with observations that have different success speeds: pass the goal set of the task to
+`load_demonstrations`, which truncates each demonstration there (`envs.push.success.push_success`).
 """
 
 from envs.demonstrations.robomimic import load_demonstrations, save_demonstrations
 from envs.demonstrations.success import first_success
-from envs.demonstrations.trajectory import Trajectory, warn_if_longer
+from envs.demonstrations.trajectory import PUSH_SHAPES, Trajectory, warn_if_longer
 
-__all__ = ["Trajectory", "first_success", "load_demonstrations", "save_demonstrations", "warn_if_longer"]
+__all__ = [
+    "PUSH_SHAPES",
+    "Trajectory",
+    "first_success",
+    "load_demonstrations",
+    "save_demonstrations",
+    "warn_if_longer",
+]

@@ -12,10 +12,9 @@ from typing import Any
 import h5py
 import numpy as np
 
-from envs.demonstrations.trajectory import expected
+from envs.demonstrations.trajectory import Shape, expected
 
 BUDGET = 2**30  # total size of all arrays of a file [bytes]
-Shape = tuple[int | None, ...]  # None is any size of at least 1
 
 
 def has(parent: h5py.Group, key: str) -> bool:

@@ -4,7 +4,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,33 +13,39 @@ import h5py
 import numpy as np
 
 from envs.demonstrations.hdf5 import Reader, has, read
-from envs.demonstrations.success import ComputeReward, first_success
-from envs.demonstrations.trajectory import SHAPES, Trajectory, check, check_length, check_rows
+from envs.demonstrations.success import Success, first_success
+from envs.demonstrations.trajectory import PUSH_SHAPES, Bounds, Shape, Trajectory, check, check_length, check_rows
 from envs.files import check_regular, check_replaceable
 
-# Optional arrays besides the observations, with the shape of a row.
-SIGNALS: dict[str, tuple[int | None, ...]] = {"actions": (2,), "rewards": (), "dones": ()}
-SIMULATOR: dict[str, tuple[int | None, ...]] = {"states": (None,), "last_state": ()}
+# Optional arrays besides observations and actions, with the shape of a row.
+SIGNALS: dict[str, Shape] = {"rewards": (), "dones": ()}
+SIMULATOR: dict[str, Shape] = {"states": (None,), "last_state": ()}
+PUSH_BOUNDS = (-np.ones(2), np.ones(2))
 
 
 def load_demonstrations(
     path: str | Path,
     obs: str | None = None,
     filter_key: str | None = None,
-    compute_reward: ComputeReward | None = None,
+    shapes: Mapping[str, Shape] = PUSH_SHAPES,
+    success: Success | None = None,
     states: bool = False,
+    actions: Bounds | None = None,
 ) -> list[Trajectory]:
-    """Read and validate a file of demonstrations.
+    """Read a file of demonstrations of a task and validate it.
 
     Several processes may read one file at the same time, and the file may be read-only.
 
     Args:
         path: HDF5 file.
-        obs: Observation that every demonstration must have; if None, any observation is accepted.
+        obs: Observation that every demonstration must have; if None, any one of `shapes` is accepted.
         filter_key: Name of a `mask` of the file; only the demonstrations that it lists are returned. None returns all.
-        compute_reward: Reward of the task; each demonstration is truncated at its first success, and a line is printed
-            for each that was longer. If None, demonstrations are returned as recorded.
+        shapes: Shape of one row of every observation that is read, by name; other observations are ignored. None in
+            a shape is any size of at least 1. Default: the pushing tasks.
+        success: Goal set of the task, see `first_success`; each demonstration is truncated at its first success, and a
+            line is printed for each that was longer. If None, demonstrations are returned as recorded.
         states: Whether to read the states and the model of the simulator too, if they were recorded.
+        actions: Lower and upper bound of an action, shape (A,) each; None is −1 and 1 for two numbers.
 
     Returns:
         Demonstrations in the order of their numbers.
@@ -49,8 +55,9 @@ def load_demonstrations(
             the layout; the message (one line) names file, demonstration and key.
     """
     path = Path(path)
-    if obs is not None and obs not in SHAPES:
-        raise ValueError(f"unknown observation {obs!r}; known observations: {', '.join(SHAPES)}")
+    if obs is not None and obs not in shapes:
+        raise ValueError(f"unknown observation {obs!r}; known observations: {', '.join(shapes)}")
+    bounds = PUSH_BOUNDS if actions is None else actions
     _refuse_unreadable(path)
     try:
         # Some read-only file systems do not support locks.
@@ -65,17 +72,21 @@ def load_demonstrations(
             names.sort(key=lambda name: int(name[5:]))
             groups = {name: reader.group(data, name, f"{path}: {name}") for name in names}
             # All arrays are declared before the first is read, since the limit applies to their total size.
+            signals = {"actions": bounds[0].shape} | SIGNALS | (SIMULATOR if states else {})
             declared = {
-                name: _declared(reader, group, f"{path}: {name}", obs, states) for name, group in groups.items()
+                name: _declared(reader, group, f"{path}: {name}", obs, shapes, signals)
+                for name, group in groups.items()
             }
             arrays = {name: {key: read(found) for key, found in part.items()} for name, part in declared.items()}
-            trajectories = [_checked(reader, groups[name], arrays[name], name, f"{path}: {name}") for name in names]
+            trajectories = [
+                _checked(reader, groups[name], arrays[name], name, f"{path}: {name}", bounds) for name in names
+            ]
     except (OSError, RuntimeError, KeyError) as error:
         raise ValueError(f"{path}: truncated or damaged ({str(error).splitlines()[0]})") from error
-    if compute_reward is None:
+    if success is None:
         return trajectories
     return [
-        _cut(trajectory, part, compute_reward, f"{path}: {name}", obs)
+        _cut(trajectory, part, success, f"{path}: {name}", obs)
         for trajectory, (name, part) in zip(trajectories, arrays.items(), strict=True)
     ]
 
@@ -100,6 +111,9 @@ def save_demonstrations(
         raise ValueError(f"{path}: no demonstration to write")
     for i, trajectory in enumerate(trajectories):
         check(trajectory, f"{path}: demo_{i}")
+        unnamable = [name for name in trajectory.observations if not re.fullmatch(r"[^/.\0][^/\0]*", name)]
+        if unnamable:
+            raise ValueError(f"{path}: demo_{i}: obs: HDF5 takes no array named {unnamable[0]!r}; rename it")
     if path.exists() and not overwrite:
         raise FileExistsError(f"{path}: exists already; choose another name or --overwrite")
     check_replaceable(path)
@@ -151,22 +165,31 @@ def _filtered(reader: Reader, file: h5py.File, names: list[str], filter_key: str
     return list(listed)
 
 
-def _declared(reader: Reader, group: h5py.Group, where: str, obs: str | None, states: bool) -> dict[str, h5py.Dataset]:
+def _declared(
+    reader: Reader,
+    group: h5py.Group,
+    where: str,
+    obs: str | None,
+    shapes: Mapping[str, Shape],
+    signals: Mapping[str, Shape],
+) -> dict[str, h5py.Dataset]:
     """Declare the arrays of a demonstration; return them by their names in its group."""
     observations = reader.group(group, "obs", f"{where}: obs")
-    names = [name for name in SHAPES if has(observations, name)]
-    if obs is None and not {"state", "pointcloud"} & set(names):
-        raise ValueError(f"{where}: obs: has neither state nor pointcloud")
+    names = [name for name in shapes if has(observations, name)]
+    if obs is None and not names:
+        raise ValueError(f"{where}: obs: has none of {', '.join(shapes)}")
     if obs is not None and obs not in names:
         raise ValueError(f"{where}: obs/{obs}: is missing; it has {', '.join(names) or 'no observation'}")
-    arrays = {f"obs/{n}": reader.declared(observations, n, SHAPES[n], f"{where}: obs/{n}") for n in names}
-    for key, shape in (SIGNALS | (SIMULATOR if states else {})).items():
+    arrays = {f"obs/{n}": reader.declared(observations, n, shapes[n], f"{where}: obs/{n}") for n in names}
+    for key, shape in signals.items():
         if has(group, key):
             arrays[key] = reader.declared(group, key, shape, f"{where}: {key}")
     return arrays
 
 
-def _checked(reader: Reader, group: h5py.Group, arrays: dict[str, np.ndarray], name: str, where: str) -> Trajectory:
+def _checked(
+    reader: Reader, group: h5py.Group, arrays: dict[str, np.ndarray], name: str, where: str, bounds: Bounds
+) -> Trajectory:
     trajectory = Trajectory(
         {key[4:]: rows for key, rows in arrays.items() if key.startswith("obs/")},
         actions=arrays.get("actions"),
@@ -175,7 +198,7 @@ def _checked(reader: Reader, group: h5py.Group, arrays: dict[str, np.ndarray], n
         end_effector=reader.numbers(group, "end_effector", 2, f"{where}: end_effector"),
         name=name,
     )
-    check(trajectory, where)
+    check(trajectory, where, bounds)
     if "states" in arrays:
         check_rows(arrays["states"], (None,), f"{where}: states")
         check_length(arrays["states"], trajectory.horizon, f"{where}: states")
@@ -191,10 +214,10 @@ def _checked(reader: Reader, group: h5py.Group, arrays: dict[str, np.ndarray], n
 
 
 def _cut(
-    trajectory: Trajectory, arrays: dict[str, np.ndarray], compute_reward: ComputeReward, where: str, obs: str | None
+    trajectory: Trajectory, arrays: dict[str, np.ndarray], success: Success, where: str, obs: str | None
 ) -> Trajectory:
     """Truncate a demonstration at its first success and print a line; one without success is returned unchanged."""
-    end = first_success(trajectory.observations, compute_reward, arrays.get("rewards"), arrays.get("dones"))
+    end = first_success(trajectory.observations, success, arrays.get("rewards"), arrays.get("dones"))
     if end is None or end == trajectory.horizon:
         return trajectory
     of = "" if obs is None else f" of {obs} observations"

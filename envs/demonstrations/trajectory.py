@@ -1,13 +1,16 @@
 """The type of a demonstration, and its validation."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-# Shape of one row of each observation; None is any number of points.
-SHAPES: dict[str, tuple[int | None, ...]] = {"state": (8,), "pointcloud": (None, 4), "puck_pose": (7,)}
+Shape = tuple[int | None, ...]  # of one row; None is any size of at least 1
+Bounds = tuple[np.ndarray, np.ndarray]  # lower and upper bound of an action, shape (A,) each
+
+# The observations of the pushing tasks.
+PUSH_SHAPES: Mapping[str, Shape] = {"state": (8,), "pointcloud": (None, 4), "puck_pose": (7,)}
 LARGEST = float(np.finfo(np.float32).max)  # observations are used as float32
 
 
@@ -17,7 +20,7 @@ class Trajectory:
 
     Attributes:
         observations: Observations by name, shape (H + 1, …) each; see `envs.demonstrations`.
-        actions: Actions, shape (H, 2), in [−1, 1]; None if the demonstration is action-free.
+        actions: Actions, shape (H, A); None if the demonstration is action-free.
         grid: Index of the reset grid from which it starts.
         seed: Seed with which the environment was reset.
         end_effector: Initial position of the tip of the pusher, world frame, shape (2,) [m]. The state holds it as
@@ -78,20 +81,19 @@ def warn_if_longer(trajectories: Sequence[Trajectory], horizon: int) -> None:
         warnings.warn(f"longer than the horizon of {horizon} steps: {', '.join(longer)}", stacklevel=2)
 
 
-def check(trajectory: Trajectory, where: str) -> None:
-    """Check that a demonstration follows the layout.
+def check(trajectory: Trajectory, where: str, bounds: Bounds | None = None) -> None:
+    """Check that the arrays of a demonstration are finite numbers and belong together.
 
     Args:
         trajectory: Demonstration.
         where: File and demonstration, with which messages start.
+        bounds: Bounds of an action; None accepts actions of any width and size.
 
     Raises:
-        ValueError: It does not follow the layout; the message (one line) names the key.
+        ValueError: They are not; the message (one line) names the key.
     """
     for name, rows in trajectory.observations.items():
-        if name not in SHAPES:
-            raise ValueError(f"{where}: obs/{name}: unknown observation; known: {', '.join(SHAPES)}")
-        check_rows(rows, SHAPES[name], f"{where}: obs/{name}")
+        check_rows(rows, (None,) * (rows.ndim - 1), f"{where}: obs/{name}")
     if not trajectory.observations or trajectory.horizon < 1:
         raise ValueError(f"{where}: obs: has less than 2 rows, so no step")
     for name, rows in trajectory.observations.items():
@@ -104,15 +106,23 @@ def check(trajectory: Trajectory, where: str) -> None:
         if len(trajectory.states) != trajectory.horizon + 1:
             check_length(trajectory.states, trajectory.horizon, f"{where}: states")
     if trajectory.actions is not None:
-        check_rows(trajectory.actions, (2,), f"{where}: actions")
+        check_rows(trajectory.actions, (None,) if bounds is None else bounds[0].shape, f"{where}: actions")
         check_length(trajectory.actions, trajectory.horizon, f"{where}: actions")
-        outside = np.flatnonzero((np.abs(trajectory.actions) > 1.0 + 1e-6).any(axis=1))
-        if len(outside):
-            row = trajectory.actions[outside[0]].tolist()
-            raise ValueError(f"{where}: actions: row {outside[0]} is {row}, outside [-1, 1]")
+        if bounds is not None:
+            _check_bounds(trajectory.actions, bounds, f"{where}: actions")
 
 
-def check_rows(rows: np.ndarray, shape: tuple[int | None, ...], where: str) -> None:
+def _check_bounds(rows: np.ndarray, bounds: Bounds, where: str) -> None:
+    low, high = bounds
+    rounding = [1e-6 * np.maximum(1.0, np.abs(bound)) for bound in bounds]
+    outside = np.argwhere((rows < low - rounding[0]) | (rows > high + rounding[1]))
+    if len(outside):
+        row, column = outside[0]
+        found = rows[row].tolist()
+        raise ValueError(f"{where}: row {row} is {found}, outside [{low[column]:g}, {high[column]:g}]")
+
+
+def check_rows(rows: np.ndarray, shape: Shape, where: str) -> None:
     """Check that an array has at least one row, and that its rows have the given shape and finite numbers.
 
     Raises:
@@ -143,6 +153,6 @@ def check_length(rows: np.ndarray, length: int, where: str) -> None:
         raise ValueError(f"{where}: has {len(rows)} rows, not {length}; observations have one more than steps")
 
 
-def expected(shape: tuple[int | None, ...]) -> str:
+def expected(shape: Shape) -> str:
     """Return, as text, the shape of an array with rows of the given shape; None is any number."""
     return f"({', '.join('n' if size is None else str(size) for size in ('steps', *shape))})"

@@ -21,6 +21,7 @@ from envs.push.env import PushEnv
 from envs.push.geometry import GRIDS, RIM, SLOT
 from envs.push.make import SUCCESS_SPEEDS
 from envs.push.playback import get_simulator_state
+from envs.push.success import push_success
 from envs.ranges import check_ranges
 from perception.picture import write_picture
 from perception.rendering import RENDERERS
@@ -189,7 +190,8 @@ def load_potentials(config: VisualizeConfig) -> tuple[Trajectory | None, dict[st
 def _until_success(path: Path, config: VisualizeConfig, obs: str | None = None) -> list[Trajectory]:
     """Read demonstrations, truncated at the success speed of the given observation; defaults to that of the state."""
     with closing(PushEnv("push-slot", success_speed=SUCCESS_SPEEDS[obs or "state"])) as task:
-        trajectories = load_demonstrations(path, obs, config.filter_key, task.goal_reward, states=True)
+        success = push_success(task.goal_reward)
+        trajectories = load_demonstrations(path, obs, config.filter_key, success=success, states=True)
         size = len(get_simulator_state(task))
     for trajectory in trajectories:
         found = size if trajectory.states is None else trajectory.states.shape[1]

@@ -15,6 +15,7 @@ from agents.methods.shaped_sac import make_agent
 from agents.tasks import make_env
 from agents.train import main, train
 from envs.demonstrations import Trajectory, first_success, load_demonstrations, save_demonstrations
+from envs.push.success import push_success
 from perception.rendering.ray import RayRenderer
 
 
@@ -135,7 +136,7 @@ def back_and_forth(trajectory: Trajectory) -> Trajectory:
 @pytest.mark.parametrize("obs", ["state", "pointcloud"])
 def test_a_demonstration_ends_at_its_first_success(small, recorded, tmp_path, capsys, obs, change, action_free):
     """V_d, Φ and rows of the buffer are those of the file that somebody has trimmed."""
-    end = first_success(recorded.observations, make_env(small(obs)).unwrapped.goal_reward)
+    end = first_success(recorded.observations, push_success(make_env(small(obs)).unwrapped.goal_reward))
     trimmed, longer = cut(recorded, 0, end), change(recorded)
     if action_free:
         trimmed, longer = (dataclasses.replace(t, actions=None) for t in (trimmed, longer))

@@ -120,13 +120,67 @@ def test_constant_columns_and_other_numbers_of_points_are_accepted(tmp_path):
     assert load_demonstrations(tmp_path / "a.hdf5", obs="pointcloud")[0].horizon == 2
 
 
+SHAPES = {"observation": (25,), "desired_goal": (3,), "image": (None, None, 3)}
+BOUNDS = np.array([-1.0, -1.0, -1.0, 0.0]), np.array([1.0, 1.0, 1.0, 100.0])
+
+
+@pytest.fixture
+def reaching(tmp_path) -> Path:
+    """A task with other observations and four actions, the last in [0, 100]."""
+    rng = np.random.default_rng(0)
+    rows = {name: rng.normal(size=(4, *(size or 5 for size in shape))) for name, shape in SHAPES.items()}
+    actions = rng.uniform(*BOUNDS, size=(3, 4)).astype(np.float32)
+    actions[1, 3] = 100.00001  # a bound, rounded
+    path = tmp_path / "reaching.hdf5"
+    save_demonstrations(path, [Trajectory(rows | {"time": np.arange(4.0)}, actions)], {"env_name": "Reach-v0"})
+    return path
+
+
+def test_observations_and_actions_of_another_task(reaching):
+    (read,) = load_demonstrations(reaching, "desired_goal", shapes=SHAPES, actions=BOUNDS)
+    assert {name: rows.shape[1:] for name, rows in read.observations.items()} == {
+        "observation": (25,),
+        "desired_goal": (3,),
+        "image": (5, 5, 3),
+    }  # and not the time, which is not asked for
+    assert read.actions.shape == (3, 4)
+    (timed,) = load_demonstrations(reaching, "time", shapes={"time": ()}, actions=BOUNDS)
+    np.testing.assert_array_equal(timed.observations["time"], np.arange(4.0))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            {"obs": "state", "shapes": SHAPES},
+            "unknown observation 'state'; known observations: observation, desired_goal",
+        ),
+        ({"shapes": {"observation": (24,)}}, r"demo_0: obs/observation: shape is \(4, 25\), not \(steps, 24\)"),
+        ({"shapes": {"achieved_goal": (3,)}}, "demo_0: obs: has none of achieved_goal"),
+        ({"shapes": SHAPES, "actions": None}, r"demo_0: actions: shape is \(3, 4\), not \(steps, 2\)"),
+        ({"shapes": SHAPES, "actions": (BOUNDS[0], np.ones(4))}, r"demo_0: actions: row 0 is .* outside \[0, 1\]"),
+    ],
+)
+def test_another_task_refuses_what_is_not_its_own(reaching, arguments, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        load_demonstrations(reaching, **{"actions": BOUNDS} | arguments)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["", ".", "a/b", "a\0b"])
+def test_names_that_hdf5_does_not_take(tmp_path, name):
+    with pytest.raises(ValueError, match=r"demo_0: obs: HDF5 takes no array named .*; rename it"):
+        save_demonstrations(tmp_path / "a.hdf5", [Trajectory({name: np.zeros((2, 3))})], {})
+    assert not list(tmp_path.iterdir())
+
+
 def test_saving_keeps_what_is_there(file):
     before = file.read_bytes()
     with pytest.raises(FileExistsError, match="--overwrite"):
         save_demonstrations(file, [trajectory(2)], {})
     with pytest.raises(ValueError, match=re.escape(f"{file}: demo_0: actions: row 1 is")):
         broken = trajectory(2)
-        broken.actions[1] = 1.5
+        broken.actions[1] = np.nan
         save_demonstrations(file, [broken], {}, overwrite=True)
     assert file.read_bytes() == before
     save_demonstrations(file, [trajectory(2)], {}, overwrite=True)
