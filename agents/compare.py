@@ -40,8 +40,8 @@ def main(arguments: list[str] | None = None) -> None:
     arguments = sys.argv[1:] if arguments is None else arguments
     place = arguments.index("--") if "--" in arguments else len(arguments)
     config = tyro.cli(CompareConfig, args=arguments[:place], prog="python -m agents.compare")
-    for name in ("method", "grids"):
-        if not getattr(config, name):
+    for name in ("obs", "method", "grids"):
+        if getattr(config, name) == ():
             raise ValueError(f"--{name} is empty; name at least one")
     check_ranges(config)
     for name in REPORT:  # checked before the trainings, which take hours

@@ -13,14 +13,14 @@ from agents.progress import Meter
 from agents.report.calibration import plot_calibration
 from envs.files import check_replaceable
 from envs.ranges import COUNT, check_range, check_ranges
-from shaping.goals import GoalSet
+from shaping.goals import GoalSet, dict_goals
 from shaping.play import Play, Reached
 from shaping.value import ValueEstimator
 
 
 def fit_value(
     env: gym.Env,
-    goals: GoalSet,
+    goals: GoalSet | None = None,
     *,
     reached: Reached | None = None,
     steps: int = 50_000,
@@ -38,9 +38,9 @@ def fit_value(
     makes the task long, such as obstacles, and its goals should vary.
 
     Args:
-        env: Environment of the play, with flat observations (`gymnasium.wrappers.FlattenObservation`) or clouds and
-            actions in a Box. Its reward is not used.
-        goals: Goal set of its observations.
+        env: Environment of the play, with flat observations or clouds, or a GoalEnv, whose observations are flattened,
+            and actions in a Box. Its reward is not used.
+        goals: Goal set of its observations; default: `dict_goals` of a GoalEnv.
         reached: Distance within which a goal is reached, or a function of the differences achieved − desired
             (B, goal); None asks `compute_reward` of a GoalEnv.
         steps: Environment steps.
@@ -59,7 +59,11 @@ def fit_value(
         OSError: The plot could not be written.
     """
     learner = learner or GoalLearnerConfig()
+    if isinstance(env.observation_space, gym.spaces.Dict):
+        goals = goals or dict_goals(env.observation_space)
+        env = gym.wrappers.FlattenObservation(env)
     _check(env, goals, learner, steps, episodes, plot)
+    assert goals is not None
     play, action_dim = Play(env, goals, reached), int(env.action_space.shape[0])  # type: ignore[index]
     estimator = ValueEstimator(
         observation, encoder, hidden=HIDDEN, action_dim=action_dim, gamma=learner.gamma, goals=goals
@@ -82,7 +86,7 @@ def fit_value(
 
 
 def _check(
-    env: gym.Env, goals: GoalSet, learner: GoalLearnerConfig, steps: int, episodes: int, plot: Path | None
+    env: gym.Env, goals: GoalSet | None, learner: GoalLearnerConfig, steps: int, episodes: int, plot: Path | None
 ) -> None:
     """Check the arguments before the training, which takes minutes."""
     if not isinstance(goals, GoalSet):

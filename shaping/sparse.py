@@ -9,6 +9,9 @@ import numpy as np
 
 from shaping.success import IS_SUCCESS, Success, succeeded
 
+HORIZONS = ("horizon", "_max_episode_steps")
+"""Attributes that tell the time limit: of an environment that ends its episodes itself, and of Gymnasium's wrapper."""
+
 
 class SparseSuccess(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs):
     """Reward 1 in the step that reaches the goal set and end the episode there; all other steps are rewarded with 0.
@@ -36,10 +39,10 @@ class SparseSuccess(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs):
     def __init__(self, env: gymnasium.Env, success: Success | None = None) -> None:
         gymnasium.utils.RecordConstructorArgs.__init__(self, success=success)
         super().__init__(env)
-        limit = getattr(env.spec, "max_episode_steps", None)
-        if limit is None:
+        limits = [env.get_wrapper_attr(name) for name in HORIZONS if env.has_wrapper_attr(name)]
+        if not limits:
             raise ValueError(f"{env.unwrapped} has no time limit: give gymnasium.make max_episode_steps=")
-        self.success, self.horizon = success, int(limit)
+        self.success, self.horizon = success, int(limits[0])
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take a step and ask whether it succeeded."""

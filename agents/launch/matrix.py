@@ -32,7 +32,7 @@ class CompareConfig:
 
     task: str = "push-slot"
     """Registered task, or module:Name of your own."""
-    obs: tuple[str, ...] = ()
+    obs: tuple[str, ...] | None = None
     """Observation types to compare; default: all of the task."""
     method: tuple[str, ...] = (DEFAULT,)
     """Methods to compare: rows of the paper's table, named as for agents.train."""

@@ -13,6 +13,7 @@ from agents.replay import ShapedReplayBuffer
 from agents.sac import SAC
 from agents.tasks import get_task
 from envs.demonstrations import PUSH_SHAPES, Trajectory, load_demonstrations
+from envs.demonstrations.success import Success
 from envs.push.success import push_success
 
 
@@ -25,14 +26,13 @@ def load_trajectories(config: TrainConfig, env: gym.Env) -> list[Trajectory]:
     task, base = get_task(config.task), env.unwrapped
     view = task.view(config.obs)
 
-    def solved(observations: Mapping[str, np.ndarray]) -> np.ndarray:
-        assert view.goals is not None and view.reached is not None
-        return view.reached(view.goals.extract(observations[config.obs]))
-
-    if hasattr(base, "goal_reward"):  # a task of this project
+    shapes: Mapping[str, tuple[int | None, ...]] = {config.obs: view.space.shape}
+    success: Success | None = None
+    if hasattr(base, "goal_reward"):  # of this project's task, which judges by all that is recorded
         shapes, success = PUSH_SHAPES, push_success(base.goal_reward)
-    else:
-        shapes, success = {config.obs: view.space.shape}, solved if view.goals and view.reached else None
+    elif view.goals is not None and view.reached is not None:
+        goals, reached = view.goals, view.reached
+        success = lambda observations: reached(goals.extract(observations[config.obs]))  # noqa: E731
     bounds = task.action_bounds or (task.action_space.low, task.action_space.high)
     found = load_demonstrations(
         _demonstrations(config), config.obs, config.filter_key, shapes=shapes, success=success, actions=bounds

@@ -17,7 +17,7 @@ from agents.report.outcome import Groups, Outcome
 from agents.report.table import HEADINGS
 from agents.tasks import get_task
 from envs.files import write_text
-from perception.visualize.config import VisualizeConfig
+from perception.visualize.config import SLOT, VisualizeConfig
 
 VIDEO, VIDEO_SEED = "episode.mp4", 4_000_000
 """File of one episode in a run directory, and the seed of its initial state, which differs from all others."""
@@ -89,17 +89,18 @@ def _videos(groups: Groups) -> Iterator[tuple[str, str]]:
 
 
 def _maps(groups: Groups) -> Iterator[tuple[str, str]]:
-    """Yield a caption and the map of Φ of each setting of the potential on the slot task."""
+    """Yield a caption and the map of Φ of each setting of the potential."""
     shown: set[VisualizeConfig] = set()
     for outcomes in groups.values():
         config = runs.read_config(Path(outcomes[0].directory))
-        if config.task != "push-slot" or not METHODS[config.method].potential:
+        if not METHODS[config.method].potential:
             continue
         wanted = _map_settings(config)
         if wanted not in shown:
             shown.add(wanted)
             form, radius = config.potential.combine, config.potential.radius
-            caption = f"{config.obs}, number of reset grids {config.grids}: {form}, radius {radius:g} m"
+            grids = f", number of reset grids {config.grids}" if config.task == SLOT else ""
+            caption = f"{config.obs}{grids}: {form}, radius {radius:g}{' m' if grids else ''}"
             say(f"drawing Φ of {caption}")
             try:
                 yield caption, _map(wanted)
@@ -109,6 +110,8 @@ def _maps(groups: Groups) -> Iterator[tuple[str, str]]:
 
 def _map_settings(config: TrainConfig) -> VisualizeConfig:
     return VisualizeConfig(
+        task=config.task,
+        obs=config.obs,
         estimator=config.estimator or get_task(config.task).view(config.obs).estimator,
         demonstrations=config.demonstrations,
         filter_key=config.filter_key,
@@ -119,8 +122,10 @@ def _map_settings(config: TrainConfig) -> VisualizeConfig:
 
 
 def _map(settings: VisualizeConfig) -> str:
-    from perception.visualize.pictures import draw_potentials  # loads robosuite
-
+    if settings.task == SLOT:  # imported here, because it loads robosuite
+        from perception.visualize.pictures import draw_potentials
+    else:
+        from perception.visualize.goal_map import draw_potentials
     stream = io.BytesIO()
     draw_potentials(settings).savefig(stream, format="png", dpi=80)
     return _uri(stream.getvalue(), "image/png")

@@ -3,15 +3,21 @@
 import tyro
 
 from envs.command import one_line_errors
-from perception.visualize.config import VisualizeConfig
+from perception.visualize.config import SLOT, VisualizeConfig
 
 
 @one_line_errors
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; invalid input is reported in one line with exit status 2."""
     config = tyro.cli(VisualizeConfig, args=arguments, prog="python -m perception.visualize")
+    for name in ("combine", "radius"):
+        if getattr(config, name) == ():
+            raise ValueError(f"--{name} is empty; name at least one")
     # Imported here, so that import errors are reported in one line too.
-    from perception.visualize.pictures import visualize
+    if config.task == SLOT:
+        from perception.visualize.pictures import visualize
+    else:
+        from perception.visualize.goal_map import visualize
 
     print("wrote " + ", ".join(str(path) for path in visualize(config)))
 

@@ -6,14 +6,23 @@ from typing import Annotated, Literal
 
 from envs.ranges import SEED, Range
 
+SLOT = "push-slot"
+
 
 @dataclass(frozen=True)
 class VisualizeConfig:
     """Draw camera images of the slot task, the point cloud of the puck, and the potential that shapes the reward.
 
-    Writes panel.png, cloud.ply (the puck), scene.ply (the whole scene), demonstration.mp4 and potential.png.
+    Writes panel.png, cloud.ply (the puck), scene.ply (the whole scene), demonstration.mp4 and potential.png; of a task
+    of your own potential.png, over two numbers of its goals.
     """
 
+    task: str = SLOT
+    """Registered task, or module:Name of your own."""
+    obs: str = "state"
+    """Observation of a task of your own."""
+    axes: tuple[int, int] = (0, 1)
+    """Numbers of a goal of your own task along the axes of the map."""
     out: Path = Path("runs/visualize")
     """Directory to write to."""
     demonstrations: Path | None = None
@@ -30,8 +39,9 @@ class VisualizeConfig:
     """Cameras whose clouds are fused, e.g. overhead oblique."""
     combine: tuple[Literal["product", "sum"], ...] = ("product",)
     """V_d·Ṽ_g (γ to all remaining steps) or V_d + Ṽ_g (the paper); with several, one row of maps for each."""
-    radius: Annotated[tuple[float, ...], Range(0, 100, "(]")] = (0.08,)
-    """Largest distance from the puck to a demonstrated goal in Δ(s) [m]; with several, one row of maps for each."""
+    radius: Annotated[tuple[float, ...] | None, Range(0, 100, "(]")] = None
+    """Largest distance from the puck to a demonstrated goal in Δ(s) [m]; with several, one row of maps for each.
+    Default: 0.08, or that of your own task."""
     seed: Annotated[int, SEED] = 1
     """Seed of the initial state that is drawn."""
     window: bool = False

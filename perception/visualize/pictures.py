@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 
+from agents.config import PotentialConfig
 from agents.tasks import get_task
 from envs.demonstrations import Trajectory, load_demonstrations
 from envs.files import check_replaceable
@@ -35,6 +36,7 @@ from perception.visualize.scene import Scene, View, replay, straying
 from shaping.potential import Potential
 from shaping.value import ValueEstimator
 
+RADIUS = PotentialConfig.radius
 GAMMA = 0.99  # discount of the task [1 per step]
 IN_SLOT = 0.05  # distance from the puck in the slot to the pusher [m]
 
@@ -52,9 +54,6 @@ def visualize(config: VisualizeConfig) -> list[Path]:
     if config.window:
         check_display()
     check_ranges(config)
-    for name in ("combine", "radius"):
-        if not getattr(config, name):
-            raise ValueError(f"--{name} is empty; name at least one")
     if config.renderer not in RENDERERS:
         raise ValueError(f"--renderer: unknown renderer {config.renderer!r}; known: {', '.join(RENDERERS)}")
     trajectory, potentials = load_potentials(config)
@@ -168,7 +167,7 @@ def load_potentials(config: VisualizeConfig) -> tuple[Trajectory | None, dict[st
     recorded = load_demonstrations(path, filter_key=config.filter_key)
     filmed: Trajectory | None = None
     potentials: dict[str, list[Potential]] = {}
-    settings = list(itertools.product(config.combine, config.radius))
+    settings = list(itertools.product(config.combine, config.radius or (RADIUS,)))
     for file in estimators:
         estimator = ValueEstimator.load(file)
         name = estimator.observation

@@ -9,11 +9,11 @@ from pathlib import Path
 import gymnasium as gym
 import pytest
 
-from agents import runs, tasks
+from agents import runs
 from agents.config import TrainConfig
 from agents.evaluate import main as evaluate
 from agents.launch.training import start_or_resume
-from agents.tasks import Task, available_tasks, get_task, make_env, register_task
+from agents.tasks import Task, available_tasks, get_task, make_env, register_task, registry
 from agents.train import main as train
 from tests.agents.one_line import one_line
 
@@ -39,7 +39,7 @@ def short():
     task = dataclasses.replace(slot, make=lambda **kwargs: Short(slot.make(**kwargs)))
     assert register_task("short", task) is task
     yield "short"
-    del tasks._TASKS["short"]
+    del registry._TASKS["short"]
 
 
 def test_a_registered_task_is_trained_in_and_evaluated(short, tmp_path, capsys):
@@ -95,7 +95,7 @@ def test_a_task_without_files_asks_for_them(tmp_path, capsys):
                 train(["--task", "bare", *words, "--out", str(tmp_path / "run")])
             assert flag in capsys.readouterr().err
     finally:
-        del tasks._TASKS["bare"]
+        del registry._TASKS["bare"]
 
 
 MODULE = """

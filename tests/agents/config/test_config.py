@@ -82,7 +82,6 @@ def test_the_paper_s_agent_has_the_paper_s_settings(obs):
         ({"steps": "many"}, "steps is 'many'; input should be a valid integer"),
         ({"steps": True}, "steps is True; input should be a valid integer"),
         ({"steps": 10**30}, "--steps is 1000"),
-        ({"obs": "smell"}, "obs is 'smell'; input should be 'state' or 'pointcloud'"),
         ({"obs": ["state"]}, "obs is ['state']; input should be"),
         ({"seed": -1}, "--seed is -1; it must lie in [0, 4294967295]"),
         ({"threads": 10**6}, "--threads is 1000000"),
