@@ -14,7 +14,7 @@ from agents.report.calibration import plot_calibration
 from envs.files import check_replaceable
 from envs.ranges import COUNT, check_range, check_ranges
 from shaping.goals import GoalSet, dict_goals
-from shaping.play import Play, Reached
+from shaping.success.play import Play, Reached
 from shaping.value import ValueEstimator
 
 

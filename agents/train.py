@@ -204,8 +204,9 @@ def _default(arguments: list[str]) -> TrainConfig:
             raise ValueError("--config and --preset both give the defaults of all settings; leave one out")
         return replace(read_config_file(Path(file)), out=None, resume=None)
     task = value_of(arguments, "--task")
-    settings = get_task(task).settings if task in available_tasks() else {}
-    return default_config(preset if preset in PRESETS else "default", obs or "state", method, settings)
+    known = get_task(task if task in available_tasks() else TrainConfig.task)
+    obs = obs or next(iter(known.views))
+    return default_config(preset if preset in PRESETS else "default", obs, method, known.settings)
 
 
 @one_line_errors

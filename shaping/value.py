@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from shaping.goals import GoalSet, goals_from_dict, goals_to_dict, make_goals
-from shaping.tensors import building_at_most, read_tensors
+from shaping.tensors import building_at_most, read_tensors, write_tensors
 
 FILE_FORMAT = "shaping.ValueEstimator/1"
 LOG_STD_RANGE = (
@@ -140,9 +139,7 @@ class ValueEstimator(nn.Module):
             "weights": {name: tensor.detach().cpu() for name, tensor in self.state_dict().items()},
             "fingerprint": self.fingerprint(),
         }
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
-            torch.save(content, file)
-        Path(file.name).replace(path)
+        write_tensors(path, content)
 
     @classmethod
     def load(

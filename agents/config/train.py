@@ -106,7 +106,7 @@ class TrainConfig:
 
     obs: str = "state"
     """Observation of the agent: state (puck state, 8 numbers) or pointcloud (20 points of the rendered depth image); a
-    task of your own names its observations."""
+    task of your own has names of its own, and its first observation is the default."""
     task: str = "push-slot"
     """Registered task, or module:Name of your own, whose defaults then apply; push-slot: push the puck into the
     U-shaped slot."""

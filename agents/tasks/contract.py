@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import spaces
 
 from shaping.goals import GoalSet
-from shaping.reached import GoalTest
+from shaping.success.reached import GoalTest
 
 VERSION = 1
 """Version of the contract."""

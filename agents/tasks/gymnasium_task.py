@@ -12,10 +12,10 @@ from gymnasium import spaces
 from agents.tasks.contract import Task, View
 from agents.tasks.replayed import Replayed
 from shaping.goals import GoalSet, dict_goals
-from shaping.play import Play
-from shaping.reached import Reached, goal_test
-from shaping.sparse import SparseSuccess
 from shaping.success import Success
+from shaping.success.play import Play
+from shaping.success.reached import Reached, goal_test
+from shaping.success.sparse import SparseSuccess
 
 
 def gymnasium_task(
@@ -45,7 +45,7 @@ def gymnasium_task(
             and no obstacles. None without a prior of its own.
         goals: Goal set of the observations; default: `dict_goals` of a GoalEnv, else none, and then no potential.
         reached: Distance, in the metric of the goal set, within which a goal is reached, or a function of the
-            differences (`shaping.reached.goal_test`); default: `compute_reward` of a GoalEnv.
+            differences (`shaping.success.reached.goal_test`); default: `compute_reward` of a GoalEnv.
         success: Key of `info`, or function of it, that tells the success of a step; default: see `SparseSuccess`.
         demonstrations: File of demonstrations.
         estimator: File of Ṽ_g.
@@ -59,15 +59,18 @@ def gymnasium_task(
         ValueError: The environment has no time limit, or no such actions; or the goal set does not fit.
     """
     with closing(make(render_mode=None)) as env:
-        space: Any = _flat(env, success).observation_space
         bounds: Any = env.action_space
+        flat: Any = _flat(env, success)
         is_goal_env = isinstance(env.unwrapped.observation_space, spaces.Dict) and hasattr(
             env.unwrapped, "compute_reward"
         )
         if goals is None and is_goal_env:
             goals = dict_goals(env.unwrapped.observation_space)
-        if goals is not None and space.shape != goals.observation_shape:
-            raise ValueError(f"observations have shape {space.shape}, but the goals are for {goals.observation_shape}")
+        if goals is not None and flat.observation_space.shape != goals.observation_shape:
+            raise ValueError(
+                f"observations have shape {flat.observation_space.shape}, but the goals are for "
+                f"{goals.observation_shape}"
+            )
         known = goals is not None and (reached is not None or is_goal_env)
         test = goal_test(goals, reached, env) if known and goals is not None else None
 
@@ -75,13 +78,13 @@ def gymnasium_task(
         assert play is not None and goals is not None
         return Play(_flat(play(render_mode=None), lambda info: False), goals, test)
 
-    view = View(space, encoder, goals, None if estimator is None else Path(estimator), meaning, test)
+    view = View(flat.observation_space, encoder, goals, None if estimator is None else Path(estimator), meaning, test)
     return Task(
         make=lambda obs, grids, render_mode: _flat(make(render_mode=render_mode), success),
         views={obs: view},
         make_play=None if play is None or goals is None else make_play,
         demonstrations={} if demonstrations is None else {1: Path(demonstrations)},
-        action_space=spaces.Box(-1.0, 1.0, bounds.shape, np.float32),
+        action_space=flat.action_space,
         action_bounds=(bounds.low, bounds.high),
         action_meaning=action_meaning,
         settings=settings or {},
@@ -98,6 +101,6 @@ def _flat(env: gym.Env, success: Success | None) -> gym.Env:
         env = gym.wrappers.FlattenObservation(env)
     if env.observation_space.dtype != np.float32:
         env = gym.wrappers.DtypeObservation(env, np.float32)
-    if (bounds.low != -1).any() or (bounds.high != 1).any() or bounds.dtype != np.float32:
+    if (bounds.low != -1).any() or (bounds.high != 1).any():
         env = gym.wrappers.RescaleAction(env, np.float32(-1.0), np.float32(1.0))
     return env

@@ -14,8 +14,8 @@ from agents.tasks.registry import register_task
 from envs.push.make import SUCCESS_SPEEDS
 from envs.push.success import SUCCESS_DISTANCE, in_goal_set
 from shaping.goals import CloudGoals, GoalSet, StateGoals
-from shaping.observed_goal import ObservedGoal
-from shaping.reached import GoalTest
+from shaping.success.observed_goal import ObservedGoal
+from shaping.success.reached import GoalTest
 
 SEEN_AT_GOAL = 0.05  # maximum distance between the goal and the mean of the observed points at a success [m]
 

@@ -2,6 +2,7 @@
 
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -19,7 +20,7 @@ class Corridor(gym.Env):
     It reports success as ``info["won"]``, and does not end there.
     """
 
-    metadata = {"render_modes": ["rgb_array"], "render_fps": 10}
+    metadata: ClassVar = {"render_modes": ["rgb_array"], "render_fps": 10}
     action_space = gym.spaces.Box(0.0, 4.0, (2,), np.float64)
     observation_space = gym.spaces.Dict(
         {
@@ -56,7 +57,7 @@ def make(render_mode=None, roaming=False):
     return TimeLimit(Corridor(render_mode, roaming), 40)
 
 
-def write_demonstration(path, stop=9):
+def write_demonstration(path, stop=12):
     """Write the walk along the diagonal, in the actions of the environment."""
     env = make()
     flat = gym.wrappers.FlattenObservation(env)

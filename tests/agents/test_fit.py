@@ -8,7 +8,7 @@ import torch
 from agents import fit_value
 from agents.prior.config import GoalLearnerConfig
 from shaping import BoxGoals, Potential, ValueEstimator
-from shaping.play import Play
+from shaping.success.play import Play
 
 GOALS = BoxGoals(5, achieved=slice(0, 2), desired=slice(3, 5))
 

@@ -7,7 +7,7 @@ import pytest
 import envs  # noqa: F401 (registers the tasks)
 from agents.collecting.stateful import get_states, set_states
 from shaping.goals import make_goals
-from shaping.observed_goal import ObservedGoal
+from shaping.success.observed_goal import ObservedGoal
 
 PUCK, EFFECTOR = np.array([0.03, -0.02]), np.array([-0.1, 0.1])
 

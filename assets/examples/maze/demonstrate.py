@@ -7,9 +7,10 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 
-from assets.examples.maze.tasks import HERE, MEDIUM, Maze, U, make
+from assets.examples.maze.tasks import HERE, MEDIUM, Maze, U, make_maze, relative
 from envs.demonstrations import Trajectory, save_demonstrations
 
 
@@ -33,14 +34,16 @@ def shortest_path(maze: Maze) -> list[tuple[int, int]]:
 
 def demonstrate(maze: Maze, steps: int, out: Path, seed: int = 0) -> None:
     """Drive the point through the maze once and write the demonstration."""
-    env = make(maze, steps)
+    env = make_maze(maze, steps)
     base: Any = env.unwrapped
     observation, _ = env.reset(seed=seed)
     ways = [base.maze.cell_rowcol_to_xy(np.array(cell)) for cell in shortest_path(maze)]
     ways[-1] = base.goal
-    rows, actions, ended = [observation], [], False
+    rows: list[Any] = [observation]
+    actions: list[np.ndarray] = []
+    ended = False
     while not ended:
-        position, velocity = observation[2:] + base.goal, observation[:2]
+        position, velocity = np.split(observation["observation"], 2)
         if len(ways) > 1 and np.linalg.norm(ways[0] - position) < 0.3:
             ways.pop(0)
         actions.append(np.clip(3.0 * (ways[0] - position) - 0.5 * velocity, -1, 1).astype(np.float32))
@@ -48,10 +51,14 @@ def demonstrate(maze: Maze, steps: int, out: Path, seed: int = 0) -> None:
         rows.append(observation)
         ended = terminated or truncated
     assert info["success"], f"the controller did not reach the goal in {steps} steps"
-    trajectory = Trajectory({"state": np.stack(rows)}, np.stack(actions), seed=seed)
-    save_demonstrations(
-        out, [trajectory], {"env_name": "PointMaze_UMaze-v3", "type": 2, "env_kwargs": {"maze_map": maze}}, True
-    )
+    flat: list[Any] = [gym.spaces.flatten(env.observation_space, row) for row in rows]
+    seen = {
+        "state": np.stack(flat).astype(np.float32),
+        "relative": np.stack([relative(row) for row in rows]),
+    }
+    trajectory = Trajectory(seen, np.stack(actions), seed=seed)
+    described = {"env_name": "PointMaze_UMaze-v3", "type": 2, "env_kwargs": {"maze_map": maze}}
+    save_demonstrations(out, [trajectory], described, overwrite=True)
     print(f"{out.name}: {trajectory.horizon} steps")
 
 

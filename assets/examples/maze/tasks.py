@@ -28,17 +28,16 @@ MEDIUM: Maze = [
 OPEN: Maze = [[1] * 5, *[[1, "c", "c", "c", 1]] * 3, [1] * 5]  # resets and goals in any cell
 
 
+def make_maze(maze: Maze, steps: int, render_mode: str | None = None) -> gym.Env:
+    """Make a maze whose episodes end at the goal, or after a number of steps."""
+    settings: dict[str, Any] = {"maze_map": maze, "continuing_task": False, "max_episode_steps": steps}
+    return gym.make("PointMaze_UMaze-v3", render_mode=render_mode, **settings)
+
+
 def make(maze: Maze, steps: int, render_mode: str | None = None) -> gym.Env:
     """Make a maze with the paper's observation: velocity [m/s], and displacement from the goal to the point [m]."""
-    env = gym.make(
-        "PointMaze_UMaze-v3",
-        maze_map=maze,
-        continuing_task=False,
-        max_episode_steps=steps,
-        render_mode=render_mode,
-    )
     space = gym.spaces.Box(-np.inf, np.inf, (4,), np.float32)
-    return gym.wrappers.TransformObservation(env, relative, space)
+    return gym.wrappers.TransformObservation(make_maze(maze, steps, render_mode), relative, space)
 
 
 def relative(seen: dict[str, np.ndarray]) -> np.ndarray:
@@ -56,6 +55,7 @@ def task(maze: Maze, steps: int, name: str) -> Any:
         success="success",
         demonstrations=HERE / f"{name}.hdf5",
         estimator=HERE / "open.pt",
+        obs="relative",
         settings={"potential.radius": 0.6, "potential.spacing": 0.02},
         meaning="velocity [m/s], displacement from the goal to the point [m]; xy, world",
         action_meaning="force on the point; xy, world",

@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from shaping.success import IS_SUCCESS, Success, succeeded
+from shaping.success.info import IS_SUCCESS, Success, succeeded
 
 HORIZONS = ("horizon", "_max_episode_steps")
 """Attributes that tell the time limit: of an environment that ends its episodes itself, and of Gymnasium's wrapper."""

@@ -8,7 +8,7 @@ import gymnasium as gym
 import numpy as np
 
 from shaping.goals import GoalSet
-from shaping.reached import Reached, goal_test
+from shaping.success.reached import Reached, goal_test
 
 
 class Play(gym.Wrapper):
@@ -21,7 +21,7 @@ class Play(gym.Wrapper):
         env: Environment whose goals vary, with flat observations or clouds.
         goals: Goal set of the observations.
         reached: Distance within which a goal is reached, or a function of the differences; None asks a GoalEnv
-            (`shaping.reached.goal_test`).
+            (`shaping.success.reached.goal_test`).
 
     Raises:
         ValueError: The observations do not fit the goal set, or nothing tells when a goal is reached.
