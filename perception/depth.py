@@ -38,7 +38,8 @@ def cloud_from_depth(
     if intrinsics.shape != (3, 3) or np.tril(intrinsics, -1).any() or not (np.diag(intrinsics) > 0).all():
         raise ValueError(f"intrinsics is {intrinsics.tolist()}; give [[f_x, 0, c_x], [0, f_y, c_y], [0, 0, 1]]")
     rotation = camera_to_world[:3, :3]
-    if camera_to_world.shape != (4, 4) or not np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-3):
+    rigid = np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-3) and np.linalg.det(rotation) > 0
+    if camera_to_world.shape != (4, 4) or not rigid:
         raise ValueError(f"camera_to_world is {camera_to_world.tolist()}; give a rotation and a translation, (4, 4)")
     rows, columns = np.nonzero(np.isfinite(depth) & (depth > 0))
     pixels = np.stack([columns + 0.5, rows + 0.5, np.ones(len(rows))])

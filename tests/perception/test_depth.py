@@ -71,6 +71,7 @@ def test_a_box_seen_by_a_camera_with_its_own_calibration():
         ({"intrinsics": -K}, "intrinsics is"),
         ({"camera_to_world": np.eye(3)}, "camera_to_world is"),
         ({"camera_to_world": 2 * np.eye(4)}, "camera_to_world is"),
+        ({"camera_to_world": np.diag([1.0, -1.0, 1.0, 1.0])}, "camera_to_world is"),
         ({"camera_to_world": np.full((4, 4), np.nan)}, "camera_to_world is"),
     ],
 )
