@@ -6,7 +6,7 @@ Both steps are Open3D's: RANSAC (Fischler and Bolles, 1981) and DBSCAN (Ester et
 import numpy as np
 from jaxtyping import Float
 
-from perception.point_cloud import open3d
+from perception.point_cloud import open3d, open3d_cloud
 
 _CANDIDATES = 200  # planes that RANSAC tries; enough for one that holds a quarter of the points
 
@@ -22,14 +22,12 @@ def remove_planes(
         tolerance: Distance from a plane up to which a point belongs to it [m].
         seed: Seed of RANSAC; the result depends on nothing else.
     """
-    o3d = open3d()
     for _ in range(count):
         if len(points) < 3:
             break
-        o3d.utility.random.seed(seed)
-        cloud = o3d.geometry.PointCloud(o3d.utility.Vector3dVector(points))
+        open3d().utility.random.seed(seed)
         # With probability 1 all candidates are compared, so that the result does not depend on the number of threads.
-        _, inside = cloud.segment_plane(tolerance, 3, _CANDIDATES, probability=1.0)
+        _, inside = open3d_cloud(points).segment_plane(tolerance, 3, _CANDIDATES, probability=1.0)
         points = np.delete(points, inside, axis=0)
     return points
 
@@ -46,9 +44,7 @@ def clusters(
     """
     if not len(points):
         return []
-    o3d = open3d()
-    cloud = o3d.geometry.PointCloud(o3d.utility.Vector3dVector(points))
-    labels = np.asarray(cloud.cluster_dbscan(gap, min_points))
+    labels = np.asarray(open3d_cloud(points).cluster_dbscan(gap, min_points))
     return sorted((points[labels == label] for label in range(labels.max() + 1)), key=len, reverse=True)
 
 

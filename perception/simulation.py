@@ -57,7 +57,7 @@ def check_anchor(env: gymnasium.Env, anchor: Anchor) -> None:
 
 
 def anchor_position(env: gymnasium.Env, anchor: Anchor, dims: int) -> Float[np.ndarray, " coordinates"]:
-    """Return the position of an anchor, world frame [m].
+    """Return the position of an anchor, at most three coordinates, world frame [m].
 
     A name is looked up among the bodies, then the sites of the model, then the attributes of the unwrapped environment.
 
@@ -72,7 +72,7 @@ def anchor_position(env: gymnasium.Env, anchor: Anchor, dims: int) -> Float[np.n
     position = np.asarray(position)
     if position.ndim != 1 or len(position) < dims:
         raise ValueError(f"position {anchor!r} has shape {position.shape}; {dims} coordinates are needed")
-    return position.astype(float)
+    return position[:3].astype(float)
 
 
 def _located(env: gymnasium.Env, name: str) -> Float[np.ndarray, "3"] | None:

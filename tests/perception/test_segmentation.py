@@ -53,19 +53,19 @@ def test_the_cluster_is_the_largest_or_the_nearest():
     assert as_rows(segment_object(points, near=np.array([0.15, 0.1, 0.0]), planes=2)) == as_rows(small)
 
 
-def test_a_seed_decides_and_global_random_states_do_not():
+def test_the_seed_alone_decides():
     points, *_ = scene(np.random.default_rng(2), noise=0.004)
     expected = remove_planes(points, seed=3)
-    np.random.seed(0)  # noqa: NPY002
+    remove_planes(points, seed=4)
     np.testing.assert_array_equal(remove_planes(points, seed=3), expected)
+    np.testing.assert_array_equal(remove_planes(points.astype(np.float32), seed=3), expected.astype(np.float32))
     assert len({len(remove_planes(points, seed=seed)) for seed in range(4)}) > 1
 
 
 @pytest.mark.parametrize("count", [0, 2, 3, 100])
 def test_where_nothing_is_there_is_no_object(count):
     flat = np.random.default_rng(0).uniform(size=(count, 3)) * [1.0, 1.0, 0.0]
-    assert segment_object(flat, near=np.zeros(3)).shape == (0, 3) or count < 3
-    assert segment_object(flat, min_points=count + 1).shape == (0, 3)
+    assert segment_object(flat, near=np.zeros(3)).shape == (0, 3)
 
 
 class Found:
