@@ -167,7 +167,7 @@ class PointCloudObservation(gymnasium.Wrapper, gymnasium.utils.RecordConstructor
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Restore a state returned by `get_state`."""
-        self.points_world, self._seen = np.array(state["points"]), np.array(state["seen"])
+        self.points_world, self._seen[:] = np.array(state["points"]), state["seen"]
         self.hidden_frames, self._reset_info = state["hidden_frames"], state["reset_info"]
 
     def __getstate__(self) -> dict[str, Any]:

@@ -102,7 +102,7 @@ def test_the_cube_of_robosuites_lift(noisy):
     cameras = ["agentview", "robot0_eye_in_hand"]
     renderers = {camera: make_renderer("gl", model, camera, "cube", 128, 128) for camera in cameras}
     found = []
-    for _ in range(5):
+    for _ in range(3):
         env.reset()
         for _ in range(3):
             env.step(np.append(rng.uniform(-0.5, 0.5, 6), 0.0))
