@@ -20,7 +20,7 @@ from perception.simulation import Anchor, anchor_position, check_anchor, simulat
 # Lower and upper corner of the crop box, for robosuite's table surface at 0.8 m; world frame [m].
 WORKSPACE = ((-0.6, -0.8, 0.75), (0.6, 0.8, 1.3))
 
-# What is observed if nothing is said: without objects, the puck of this project's tasks.
+# Defaults without ``objects``, for the puck of this project's tasks, and with them.
 PUCK: dict[str, Any] = {
     "objects": ("puck_main",),
     "relative_to": ("end_effector_position", "goal_position"),
@@ -36,8 +36,8 @@ class PointCloudObservation(gymnasium.Wrapper, gymnasium.utils.RecordConstructor
     Row i is [p_i − a_1, p_i − a_2, …] in the axes of the world frame [m]: p_i is a point on the visible surface of an
     object, a_k a position of ``relative_to``. The depth image of every camera is back-projected; the clouds are fused,
     cropped to the workspace and reduced by farthest point sampling. Points that are not finite are ignored. Without
-    ``objects`` it is the puck of this project's tasks in the plane, [p_i − E, p_i − G] with the end effector E and the
-    goal G.
+    ``objects``, the defaults are those of the puck of this project's tasks (``PUCK``): [p_i − E, p_i − G] with the end
+    effector E and the goal G, xy.
 
     Several objects have ``num_points`` rows each, one object after another. Each row then begins with the one-hot label
     of its object, so that an encoder which ignores the order of the rows can tell the objects apart.
@@ -61,10 +61,10 @@ class PointCloudObservation(gymnasium.Wrapper, gymnasium.utils.RecordConstructor
         height: Image height [pixels].
         objects: Names of bodies, the bodies below them included; the suffix "_main" of robosuite may be left out.
         relative_to: Positions: names of bodies, of sites, or of attributes of the unwrapped environment, or functions
-            of the environment. Defaults to the origin of the world frame. `shaping.CloudGoals(num_points, dims)` fits
+            of the environment; by default the origin of the world frame. `shaping.CloudGoals(num_points, dims)` fits
             one object relative to two positions, of which the last is the goal.
-        plane: Whether the rows hold x and y only; False by default.
-        workspace: Lower and upper corner of the crop box, world frame [m]; unlimited by default.
+        plane: Whether the rows hold x and y only; by default x, y and z.
+        workspace: Lower and upper corner of the crop box, world frame [m]; by default nothing is cropped.
 
     Attributes:
         points_world: Points of the last observation, world frame, shape (objects · num_points, 3) [m].

@@ -3,6 +3,8 @@
 - gl: OpenGL, the reference; depth of the whole image.
 - ray: ray casting of the pixels that can see the object, primitives and meshes alike; needs no OpenGL and is faster,
   by much for small objects and simple geometry.
+
+Both see geoms only; sites, skins and flexes are not drawn.
 """
 
 from typing import Protocol, runtime_checkable
