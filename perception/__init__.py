@@ -1,4 +1,4 @@
-"""Depth and masks from MuJoCo cameras, point clouds of the puck, and encoders: images → points → features.
+"""Depth and masks from MuJoCo cameras, point clouds of objects, and encoders: images → points → features.
 
 Names are imported on first use, so that `import perception` needs neither Open3D, OpenGL nor torch.
 """
@@ -10,15 +10,18 @@ import envs  # noqa: F401 (imported first: it limits BLAS to one thread before N
 
 if TYPE_CHECKING:
     from perception.cameras import Intrinsics, camera_to_world, intrinsics
+    from perception.depth import cloud_from_depth
     from perception.observation import PointCloudObservation
     from perception.point_cloud import back_project, crop, sample_points, transform
     from perception.registry import available_encoders, make_encoder, register_encoder
     from perception.rendering import RENDERERS, Renderer, make_renderer
+    from perception.segmentation import segment_object
 
 _HOMES = {
     "Intrinsics": "cameras",
     "camera_to_world": "cameras",
     "intrinsics": "cameras",
+    "cloud_from_depth": "depth",
     "PointCloudObservation": "observation",
     "back_project": "point_cloud",
     "crop": "point_cloud",
@@ -30,6 +33,7 @@ _HOMES = {
     "RENDERERS": "rendering",
     "Renderer": "rendering",
     "make_renderer": "rendering",
+    "segment_object": "segmentation",
 }
 
 __all__ = [
@@ -40,12 +44,14 @@ __all__ = [
     "available_encoders",
     "back_project",
     "camera_to_world",
+    "cloud_from_depth",
     "crop",
     "intrinsics",
     "make_encoder",
     "make_renderer",
     "register_encoder",
     "sample_points",
+    "segment_object",
     "transform",
 ]
 

@@ -1,6 +1,7 @@
 """Point clouds from depth images: back-projection, transformation, cropping and sampling to a fixed number."""
 
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -25,6 +26,12 @@ def open3d() -> ModuleType:
             "libegl1 libgl1 libusb-1.0-0 libgomp1; MUJOCO_GL may stay unset, rays are cast without OpenGL"
         ) from error
     return open3d
+
+
+def open3d_cloud(points: Float[np.ndarray, "points 3"]) -> Any:
+    """Return the points as an `open3d.geometry.PointCloud`."""
+    o3d = open3d()
+    return o3d.geometry.PointCloud(o3d.utility.Vector3dVector(np.ascontiguousarray(points, dtype=np.float64)))
 
 
 def back_project(
@@ -101,6 +108,4 @@ def sample_points(points: Float[np.ndarray, "points 3"], num_points: int) -> Flo
 
 def _farthest(points: Float[np.ndarray, "points 3"], num_points: int) -> Float[np.ndarray, "chosen 3"]:
     """Sample by farthest point sampling; returns fewer than ``num_points`` if there are fewer distinct points."""
-    o3d = open3d()
-    cloud = o3d.geometry.PointCloud(o3d.utility.Vector3dVector(np.ascontiguousarray(points, dtype=np.float64)))
-    return np.array(cloud.farthest_point_down_sample(num_points).points)
+    return np.array(open3d_cloud(points).farthest_point_down_sample(num_points).points)

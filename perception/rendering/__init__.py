@@ -1,7 +1,10 @@
-"""Renderers of depth and puck mask: one interface with two implementations that agree on mask and depth of the puck.
+"""Renderers of depth and mask of an object: one interface, two implementations that agree on the object's pixels.
 
 - gl: OpenGL, the reference; depth of the whole image.
-- ray: ray casting of the pixels that can see the puck; needs no OpenGL and is much faster.
+- ray: ray casting of the pixels that can see the object, primitives and meshes alike; needs no OpenGL and is faster,
+  by much for small objects and simple geometry.
+
+Both see geoms only; sites, skins and flexes are not drawn.
 """
 
 from typing import Protocol, runtime_checkable
@@ -20,7 +23,7 @@ from perception.rendering.ray import RayRenderer
 
 @runtime_checkable
 class Renderer(Protocol):
-    """Renderer of the depth and the mask of one body, seen by one camera.
+    """Renderer of the depth and the mask of one object, a body with those below it, seen by one camera.
 
     Attributes:
         intrinsics: Projection of the images.
@@ -37,7 +40,7 @@ class Renderer(Protocol):
 
         Returns:
             depth: Distance along the optical axis (not along the ray) [m]. Valid on the mask; elsewhere it may be 0.
-            mask: Pixels whose centre sees a drawn geom of the body.
+            mask: Pixels whose centre sees a drawn geom of the object.
         """
 
     def close(self) -> None:
@@ -56,7 +59,8 @@ def make_renderer(
         name: Key of ``RENDERERS``.
         model: MuJoCo model; a rebuilt model needs a new renderer.
         camera: Name of the camera.
-        body: Name of the body whose pixels are the mask.
+        body: Name of the body whose pixels, and those of the bodies below it, are the mask; the suffix "_main" of
+            robosuite may be left out.
         width: Image width [pixels].
         height: Image height [pixels].
 

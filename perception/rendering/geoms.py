@@ -5,6 +5,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from perception.cameras import find_id
+from perception.simulation import object_id
 
 VISIBLE_GROUPS = 3  # by default, MuJoCo draws the geom groups 0, 1 and 2
 
@@ -29,14 +30,29 @@ def drawn_geoms(model: mujoco.MjModel) -> Bool[np.ndarray, " ngeom"]:
     return visible & ((model.geom_group > 0) | ~has_visual[model.geom_bodyid])
 
 
-def split_geoms(model: mujoco.MjModel, body: str) -> tuple[Int[np.ndarray, " target"], Int[np.ndarray, " other"]]:
-    """Split the ids of the drawn geoms into those of the named body and all others.
+def object_bodies(model: mujoco.MjModel, name: str) -> Bool[np.ndarray, " nbody"]:
+    """Return which bodies are the named body or below it in the tree, shape (nbody,).
 
     Raises:
-        ValueError: Unknown body, or a body without a drawn geom.
+        ValueError: Unknown body; the message lists the known ones.
+    """
+    root = object_id(model, name)
+    if root < 0:
+        root = find_id(model, mujoco.mjtObj.mjOBJ_BODY, name)  # which raises
+    inside = np.arange(model.nbody) == root
+    for body in range(root + 1, model.nbody):  # a parent comes before its children
+        inside[body] = inside[model.body_parentid[body]]
+    return inside
+
+
+def split_geoms(model: mujoco.MjModel, body: str) -> tuple[Int[np.ndarray, " target"], Int[np.ndarray, " other"]]:
+    """Split the ids of the drawn geoms into those of the named body, with the bodies below it, and all others.
+
+    Raises:
+        ValueError: Unknown body, or an object without a drawn geom.
     """
     drawn = drawn_geoms(model)
-    of_body = model.geom_bodyid == find_id(model, mujoco.mjtObj.mjOBJ_BODY, body)
-    if not (drawn & of_body).any():
+    of_object = object_bodies(model, body)[model.geom_bodyid]
+    if not (drawn & of_object).any():
         raise ValueError(f"body {body!r} has no visible geom; give it one in group 0, 1 or 2")
-    return np.flatnonzero(drawn & of_body), np.flatnonzero(drawn & ~of_body)
+    return np.flatnonzero(drawn & of_object), np.flatnonzero(drawn & ~of_object)

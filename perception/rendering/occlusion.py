@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 
 _MARGIN = 1e-6  # a surface that touches the body does not occlude it [m]
 _TINY = 1e-12
+_UP = np.array([[0.0, 0.0, 1.0]])
 _MESHES = (mujoco.mjtGeom.mjGEOM_MESH, mujoco.mjtGeom.mjGEOM_SDF)
 
 
@@ -40,8 +41,25 @@ def cast(
     return np.where(distances >= 0, distances, np.inf)
 
 
+def encloses(model: mujoco.MjModel, data: mujoco.MjData, geom: int, point: Float[np.ndarray, "3"]) -> bool:
+    """Return whether a point is inside a geom: a ray from it crosses the surface an odd number of times.
+
+    Args:
+        model: MuJoCo model.
+        data: MuJoCo state.
+        geom: Id of the geom.
+        point: Point, world frame, shape (3,) [m].
+    """
+    center, half = model.geom_aabb[geom].reshape(2, 3)
+    local = (point - data.geom_xpos[geom]) @ data.geom_xmat[geom].reshape(3, 3) - center
+    inside = False
+    while (np.abs(local) <= half).all() and np.isfinite(step := cast(model, data, geom, point, _UP)[0]):
+        inside, point = not inside, point + (step + _MARGIN) * _UP[0]
+    return inside
+
+
 class Occluders:
-    """Geoms that can occlude a body."""
+    """Geoms that can occlude a body. As in OpenGL, those around the camera do not: their inner side is not drawn."""
 
     def __init__(self, model: mujoco.MjModel, geoms: Int[np.ndarray, " geoms"]) -> None:
         self._model = model
@@ -76,8 +94,11 @@ class Occluders:
         crossed = self._boxes_crossed(data, close, origin, directions, depths, near)
         hidden |= crossed[self._is_box[close]].any(axis=0)
         for index in np.flatnonzero(crossed.any(axis=1) & ~self._is_box[close]):
+            geom = int(self._geoms[close[index]])
+            if encloses(self._model, data, geom, origin):
+                continue
             rays = np.flatnonzero(crossed[index] & ~hidden)
-            hits = cast(self._model, data, int(self._geoms[close[index]]), origin, directions[rays])
+            hits = cast(self._model, data, geom, origin, directions[rays])
             hidden[rays] = (hits > near) & (hits < depths[rays] - _MARGIN)
         return hidden
 
@@ -137,4 +158,6 @@ class Occluders:
         lower, upper = (-halves - start)[:, None] * inverse, (halves - start)[:, None] * inverse
         enter = np.minimum(lower, upper).max(axis=-1)
         leave = np.maximum(lower, upper).min(axis=-1)
-        return (enter <= leave) & (leave > near) & (enter < depths - _MARGIN)
+        # Of a box geom, OpenGL draws the outer side beyond the near plane; of others, the bounding box begins anywhere.
+        begins = np.where(self._is_box[close][:, None], enter, leave)
+        return (enter <= leave) & (begins > near) & (enter < depths - _MARGIN)

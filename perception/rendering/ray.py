@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Float32
 
 from perception.cameras import MUJOCO_TO_OPENCV, find_id, intrinsics
 from perception.rendering.geoms import split_geoms
-from perception.rendering.occlusion import Occluders, cast
+from perception.rendering.occlusion import Occluders, cast, encloses
 
 _CORNERS = np.stack(np.meshgrid([-1.0, 1.0], [-1.0, 1.0], [-1.0, 1.0], indexing="ij"), axis=-1).reshape(8, 3)
 _TINY = 1e-12
@@ -38,7 +38,7 @@ def cast_cylinder(
 
 
 class RayRenderer:
-    """Analytic ray casting of one body, with occlusion by all other drawn geoms; the depth is 0 outside the mask."""
+    """Analytic ray casting of one object, with occlusion by all other drawn geoms; the depth is 0 outside the mask."""
 
     def __init__(self, model: mujoco.MjModel, camera: str, body: str, width: int, height: int) -> None:
         self.intrinsics = intrinsics(model, camera, width, height)
@@ -61,7 +61,8 @@ class RayRenderer:
         depth = np.full(self._rays.shape[:2], np.inf)
         for index, geom in enumerate(self._targets.tolist()):
             rows, columns = self._region(data, index, origin, rotation, near)
-            if rows.start < rows.stop and columns.start < columns.stop:
+            seen = rows.start < rows.stop and columns.start < columns.stop
+            if seen and not encloses(self._model, data, geom, origin):
                 hits = self._cast_target(data, geom, origin, rotation, self._rays[rows, columns].reshape(-1, 3))
                 hits = np.where(hits > near, hits, np.inf).reshape(depth[rows, columns].shape)
                 depth[rows, columns] = np.minimum(depth[rows, columns], hits)

@@ -91,7 +91,9 @@ def test_two_cameras_in_one_pose(scene):
     twin = '<camera name="twin" pos="0.02 0.03 1.5" xyaxes="0 -1 0 1 0 0" fovy="45"/>'
     env = PointCloudObservation(Table(lambda after: scene(after=LID + twin)), ("overhead", "twin"), width=34, height=34)
     observation, info = env.reset()
-    assert info["puck_visible"] and len(np.unique(env._puck_points(), axis=0)) < 20 < len(env._puck_points())
+    assert info["puck_visible"] and len(np.unique(env._object_points("puck_main"), axis=0)) < 20 < len(
+        env._object_points("puck_main")
+    )
     for _ in range(3):
         assert observation in env.observation_space
         observation, *_ = env.step([0.1, 0.0])
@@ -101,7 +103,7 @@ def test_two_cameras_in_one_pose(scene):
 def test_points_that_are_not_finite_do_not_count(scene, monkeypatch):
     """A sensor that reports no distance as NaN or inf; everything may lie in the workspace."""
     env = wrap(scene, workspace=np.array([[-np.inf] * 3, [np.inf] * 3]))
-    rendered = env._renderers["overhead"].render
+    rendered = env._renderers["puck_main", "overhead"].render
     broken: list[tuple[slice, float]] = []
 
     def render(data):
@@ -111,7 +113,7 @@ def test_points_that_are_not_finite_do_not_count(scene, monkeypatch):
             depth[tuple(rows[part].T)] = value
         return depth, mask
 
-    monkeypatch.setattr(env._renderers["overhead"], "render", render)
+    monkeypatch.setattr(env._renderers["puck_main", "overhead"], "render", render)
     env.reset()
     broken[:] = [(slice(1, None, 3), np.nan), (slice(2, None, 3), np.inf)]
     observation, *_, info = env.step([0.0, 0.0])
@@ -179,7 +181,7 @@ def test_a_rebuilt_model_is_noticed(scene, renderer):
         ({"workspace": ((1.0, 1.0, 1.0), (0.0, 2.0, 2.0))}, "give a lower and an upper corner"),
         ({"workspace": (0.0, 1.0)}, "give a lower and an upper corner"),
         ({"renderer": "vulkan"}, "unknown renderer"),
-        ({"body": "cube"}, "unknown body"),
+        ({"objects": ["cube"]}, "unknown body"),
     ],
 )
 def test_bad_settings_are_refused_at_once(scene, settings, message):
@@ -216,7 +218,7 @@ def test_renderers_agree_on_the_real_task():
         wrapped[0].reset(seed=seed)
         for wrapper in wrapped:
             wrapper._observe({})
-        clouds = [wrapper._puck_points() for wrapper in wrapped]
+        clouds = [wrapper._object_points("puck_main") for wrapper in wrapped]
         assert abs(len(clouds[0]) - len(clouds[1])) <= 2
         np.testing.assert_allclose(clouds[0].mean(axis=0), clouds[1].mean(axis=0), atol=1e-3)
     for wrapper in wrapped:

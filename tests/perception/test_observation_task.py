@@ -106,8 +106,8 @@ def test_images_of_any_shape_have_the_same_centre(base, renderer, cameras):
         centres = []
         for each in wrapped:
             each._observe(info)
-            centres.append([each._puck_points().mean(axis=0)[:2], each.points_world.mean(axis=0)[:2]])
-        if len(wrapped[1]._puck_points()) >= 20:
+            centres.append([each._object_points("puck_main").mean(axis=0)[:2], each.points_world.mean(axis=0)[:2]])
+        if len(wrapped[1]._object_points("puck_main")) >= 20:
             apart.append(np.array(centres) - centres[0])
     assert len(apart) > 20
     cloud, sampled = np.moveaxis(np.abs(apart), 2, 0)

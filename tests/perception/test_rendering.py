@@ -184,6 +184,29 @@ def test_cameras_of_one_model_differ_in_size(scene):
         renderer.close()
 
 
+@pytest.mark.parametrize("renderer", RENDERERS)
+@pytest.mark.parametrize(
+    "geom",
+    [
+        'type="box" size=".06 .06 .06"',
+        'type="sphere" size=".06"',
+        'type="capsule" size=".06 .06"',
+        'type="cylinder" size=".06 .06"',
+        'type="ellipsoid" size=".06 .06 .09"',
+        'type="mesh" mesh="wedge"',
+    ],
+)
+def test_a_camera_looks_out_of_the_geom_around_it(scene, renderer, geom):
+    """As one that is mounted inside a link; a second geom further on still hides the puck."""
+    hand = f'<body pos=".05 -.04 1.2"><camera name="hand" fovy="30"/><geom {geom}/></body>'
+    lid = '<body pos=".05 -.04 .9"><geom size=".05"/></body>'
+    for after, seen in ((hand, True), (hand + lid, False)):
+        model, data = scene(after=after)
+        made = make_renderer(renderer, model, "hand")
+        assert made.render(data)[1].any() == seen
+        made.close()
+
+
 def test_collision_geoms_with_a_visual_twin_are_not_drawn(scene):
     model, _ = scene(after='<geom name="post" type="box" size=".1 .1 .1" pos="1 1 1"/>')
     drawn = {model.geom(i).name for i in np.flatnonzero(drawn_geoms(model))}
