@@ -17,7 +17,6 @@ COMPOSITION_ROOTS = ("envs.record", "perception.visualize")
 # Rooms of `agents`, those that import nothing else of it first; each imports only from the levels before its own.
 LEVELS = (
     ("config", "finite", "progress", "tasks"),
-    ("named",),
     ("replay",),
     ("collecting",),
     ("sac", "evaluation"),
