@@ -242,7 +242,8 @@ def run_name(config: TrainConfig, variations: Sequence[str] = ()) -> str:
     """Return the default name of the run directory; `variations` are further settings, such as "learner.tau=0.01"."""
     preset = "" if config.preset == "default" else f"-{config.preset}"
     varied = "".join(f"-{variation}" for variation in variations)
-    return f"{config.task}-{config.grids}-{config.obs}-{config.method}{preset}{varied}-seed{config.seed}"
+    task = config.task.replace(":", ".")  # which is no part of a file's name everywhere
+    return f"{task}-{config.grids}-{config.obs}-{config.method}{preset}{varied}-seed{config.seed}"
 
 
 TEMPERATURE = (1e-30, 1e6)  # range of the initial value if it is adapted; a fixed temperature may be 0

@@ -77,7 +77,7 @@ class PretrainConfig:
     @property
     def file(self) -> Path:
         """Estimator file."""
-        prior = get_task(self.task).prior or self.task.replace(":", "-")
+        prior = get_task(self.task).prior or self.task.replace(":", ".")
         return self.out or Path("estimators") / f"{prior}-{self.obs}.pt"
 
     @property
