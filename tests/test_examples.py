@@ -9,7 +9,15 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "assets/examples").glob("*.py"))
-SHORTER = "--steps 60 --evaluation.final-episodes 1 --learner.learning-starts 30 --learner.batch-size 16"
+FEW = "60", "--evaluation.final-episodes", "1", "--learner.learning-starts", "30", "--learner.batch-size", "16"
+SHORTER = {
+    '"--steps", "2000"': f'"--steps", {", ".join(map(repr, FEW))}',
+    '"--steps", "20000"': f'"--steps", {", ".join(map(repr, FEW))}, "--method", "buffer+potential"',
+    "episodes=20": "episodes=2",
+    "fit_value(play(), steps=20_000)": "fit_value(play(), steps=1_010, episodes=1, learner=short)",
+    "from agents import fit_value": "from agents import fit_value\nfrom agents.prior.config import GoalLearnerConfig\n"
+    "short = GoalLearnerConfig(value_steps=20)",
+}
 
 
 @pytest.mark.slow
@@ -17,7 +25,10 @@ SHORTER = "--steps 60 --evaluation.final-episodes 1 --learner.learning-starts 30
 def test_an_example_runs(example, tmp_path):
     """As it is written, but for fewer steps."""
     program = tmp_path / example.name
-    program.write_text(example.read_text().replace("--steps 2000", SHORTER).replace("episodes=20", "episodes=2"))
+    text = example.read_text()
+    for long, short in SHORTER.items():
+        text = text.replace(long, short)
+    program.write_text(text)
     done = subprocess.run([sys.executable, program], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -26,6 +37,6 @@ def test_the_readme_shows_or_names_the_examples():
     readme = (ROOT / "README.md").read_text()
     blocks = re.findall(r"^```python\n(.*?)^```", readme, flags=re.DOTALL | re.MULTILINE)
     programs = [example.read_text() for example in EXAMPLES]
-    assert len(blocks) == 3 and set(blocks) < set(programs)
+    assert len(blocks) == 4 and set(blocks) < set(programs)
     assert all(f"(assets/examples/{example.name})" in readme for example in EXAMPLES)
     assert max(program.count("\n") for program in programs) <= 40
