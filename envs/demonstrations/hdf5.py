@@ -6,15 +6,51 @@ all required arrays of a file are declared first and read afterwards.
 """
 
 import math
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
 
 from envs.demonstrations.trajectory import Shape, expected
+from envs.files import check_regular
 
 BUDGET = 2**30  # total size of all arrays of a file [bytes]
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[h5py.File]:
+    """Open a file for reading; several processes may do so at the same time.
+
+    Raises:
+        ValueError: It does not exist, is no HDF5 file, or turns out to be damaged while it is read.
+    """
+    _refuse_unreadable(path)
+    try:
+        # Some read-only file systems do not support locks.
+        with h5py.File(path, "r", locking="best-effort") as file:
+            yield file
+    except (OSError, RuntimeError, KeyError) as error:
+        raise ValueError(f"{path}: truncated or damaged ({str(error).splitlines()[0]})") from error
+
+
+def _refuse_unreadable(path: Path) -> None:
+    try:
+        check_regular(path)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise ValueError(f"{path}: no such file; python -m envs.record writes demonstrations") from error
+    except OSError as error:  # an invalid name
+        raise ValueError(f"{path}: {error.strerror}") from error
+    if not os.access(path, os.R_OK):
+        raise ValueError(f"{path}: no permission to read it")
+    if path.stat().st_size == 0:
+        raise ValueError(f"{path}: the file is empty")
+    if not h5py.is_hdf5(path):
+        raise ValueError(f"{path}: not an HDF5 file; python -m envs.demonstrations convert writes one")
 
 
 def has(parent: h5py.Group, key: str) -> bool:
@@ -22,12 +58,23 @@ def has(parent: h5py.Group, key: str) -> bool:
     return bool(parent.id.links.exists(key.encode()))
 
 
-def read(dataset: h5py.Dataset) -> np.ndarray:
-    """Return the numbers of a declared array, as float32 if stored as such, otherwise as float64."""
-    native = dataset.dtype in (np.dtype("float32"), np.dtype("float64"))
+def is_native(dtype: np.dtype, ndim: int) -> bool:
+    """Return whether numbers are kept as stored: float32, float64, and images of bytes, shape (steps, H, W, C)."""
+    return dtype in (np.dtype("float32"), np.dtype("float64")) or (dtype == np.uint8 and ndim == 4)
+
+
+def size_of(dtype: np.dtype, ndim: int) -> int:
+    """Return the memory that one number takes: as it is read, and once more as it is checked or joined [bytes]."""
+    read = dtype.itemsize if is_native(dtype, ndim) else 8
+    return read + (1 if read == 1 else 8)
+
+
+def read(dataset: h5py.Dataset, rows: slice = slice(None)) -> np.ndarray:
+    """Return rows of a declared array, as they are stored (`is_native`) or as float64."""
+    native = is_native(dataset.dtype, dataset.ndim)
     if native or dataset.dtype.kind == "b":  # HDF5 does not convert booleans
-        return np.asarray(dataset[()]) if native else np.asarray(dataset[()], float)
-    return np.asarray(dataset.astype(np.float64)[()])
+        return np.asarray(dataset[rows], None if native else float)
+    return np.asarray(dataset.astype(np.float64)[rows])
 
 
 @dataclass
@@ -45,16 +92,18 @@ class Reader:
 
     def group(self, parent: h5py.Group, key: str, where: str) -> h5py.Group:
         """Return a group; it must be part of this file."""
-        return self._child(parent, key, where, h5py.Group, "a group")
+        return self.member(parent, key, where, h5py.Group, "a group")
 
-    def declared(self, parent: h5py.Group, key: str, shape: Shape, where: str) -> h5py.Dataset:
+    def declared(
+        self, parent: h5py.Group, key: str, shape: Shape | None, where: str, last: bool = False
+    ) -> h5py.Dataset:
         """Return an array of numbers, to be read by `read`, with any number of rows of the given shape.
 
-        Its memory counts towards the limit: the numbers as they are read, and once more as float64, in which they are
-        checked.
+        Its memory (`size_of`) counts towards the limit. None is any shape. With `last` only the last row is to be read.
         """
-        dataset = self._child(parent, key, where, h5py.Dataset, "an array")
+        dataset = self.member(parent, key, where, h5py.Dataset, "an array")
         found = dataset.shape or ()
+        shape = (None,) * (len(found) - 1) if shape is None else shape
         fits = len(found) == len(shape) + 1 and all(
             size > 0 if wanted is None else size == wanted for size, wanted in zip(found[1:], shape, strict=True)
         )
@@ -62,7 +111,7 @@ class Reader:
             raise ValueError(f"{where}: shape is {found}, not {expected(shape)}")
         if dataset.dtype.kind not in "fiub":
             raise ValueError(f"{where}: holds {dataset.dtype}, not numbers")
-        self._take(dataset, (4 if dataset.dtype == np.dtype("float32") else 8) + 8, where)
+        self._take(dataset, size_of(dataset.dtype, dataset.ndim), where, found[1:] if last else found)
         return dataset
 
     def numbers(self, parent: h5py.Group, key: str, size: int, where: str) -> np.ndarray | None:
@@ -100,27 +149,26 @@ class Reader:
 
     def names(self, parent: h5py.Group, key: str, most: int, where: str) -> list[str]:
         """Return a list of at most `most` names."""
-        dataset = self._child(parent, key, where, h5py.Dataset, "an array")
+        dataset = self.member(parent, key, where, h5py.Dataset, "an array")
         if h5py.check_string_dtype(dataset.dtype) is None or dataset.ndim != 1:
             raise ValueError(f"{where}: is no list of names")
         if len(dataset) > most:
             raise ValueError(f"{where}: has {len(dataset)} names, but there are {most} demonstrations")
-        self._take(dataset, dataset.dtype.itemsize, where)
+        self._take(dataset, dataset.dtype.itemsize, where, dataset.shape)
         return [dataset[i].decode(errors="replace") for i in range(len(dataset))]
 
-    def _take(self, dataset: h5py.Dataset, each: int, where: str) -> None:
-        """Count the memory of a dataset, `each` bytes per entry, towards the limit."""
+    def _take(self, dataset: h5py.Dataset, each: int, where: str, shape: tuple[int, ...]) -> None:
+        """Count the memory of a part of the given shape, `each` bytes per entry, towards the limit."""
         if dataset.is_virtual or dataset.external:
             raise ValueError(f"{where}: its numbers lie in another file; copy them into this one")
-        needed = max(math.prod(dataset.shape), math.prod(dataset.chunks or (0,))) * max(each, dataset.dtype.itemsize)
+        needed = max(math.prod(shape), math.prod(dataset.chunks or (0,))) * max(each, dataset.dtype.itemsize)
         if needed > self.remaining:
-            raise ValueError(
-                f"{where}: {dataset.shape} numbers are more than the {BUDGET >> 20} MiB that a file may hold"
-            )
+            raise ValueError(f"{where}: {shape} numbers are more than the {BUDGET >> 20} MiB that a file may hold")
         self.remaining -= needed
 
     @staticmethod
-    def _child(parent: h5py.Group, key: str, where: str, kind: type, noun: str) -> Any:
+    def member(parent: h5py.Group, key: str, where: str, kind: type | tuple[type, ...], noun: str) -> Any:
+        """Return a member of one of the given kinds, called `noun` in messages; it must be part of this file."""
         if not has(parent, key):
             raise ValueError(f"{where}: is missing")
         if parent.id.links.get_info(key.encode()).type != h5py.h5l.TYPE_HARD:

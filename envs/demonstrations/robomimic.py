@@ -1,10 +1,11 @@
 """Read and write demonstrations in robomimic's HDF5 layout, described in `envs.demonstrations`."""
 
 import json
+import math
 import os
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,83 +13,88 @@ from typing import Any
 import h5py
 import numpy as np
 
-from envs.demonstrations.hdf5 import Reader, has, read
-from envs.demonstrations.success import Success, first_success
-from envs.demonstrations.trajectory import PUSH_SHAPES, Bounds, Shape, Trajectory, check, check_length, check_rows
-from envs.files import check_regular, check_replaceable
+from envs.demonstrations.dataset import Dataset
+from envs.demonstrations.hdf5 import Reader, has, opened, read
+from envs.demonstrations.trajectory import Shape, Trajectory, check, check_length, check_rows
+from envs.files import check_replaceable
+
+# From the names of the observations in a demonstration and the beginning of a message, those to read and the shapes of
+# their rows; None is any shape.
+Choose = Callable[[Sequence[str], str], Mapping[str, Shape | None]]
 
 # Optional arrays besides observations and actions, with the shape of a row.
 SIGNALS: dict[str, Shape] = {"rewards": (), "dones": ()}
 SIMULATOR: dict[str, Shape] = {"states": (None,), "last_state": ()}
-PUSH_BOUNDS = (-np.ones(2), np.ones(2))
+IMAGES = 2**26  # total size above which images are only read by name [bytes]
 
 
-def load_demonstrations(
-    path: str | Path,
-    obs: str | None = None,
-    filter_key: str | None = None,
-    shapes: Mapping[str, Shape] = PUSH_SHAPES,
-    success: Success | None = None,
-    states: bool = False,
-    actions: Bounds | None = None,
-) -> list[Trajectory]:
-    """Read a file of demonstrations of a task and validate it.
-
-    Several processes may read one file at the same time, and the file may be read-only.
+def read_robomimic(path: Path, names: Sequence[str] | None, filter_key: str | None) -> Dataset:
+    """Read all demonstrations of a file of robomimic or robosuite, of any task.
 
     Args:
         path: HDF5 file.
-        obs: Observation that every demonstration must have; if None, any one of `shapes` is accepted.
-        filter_key: Name of a `mask` of the file; only the demonstrations that it lists are returned. None returns all.
-        shapes: Shape of one row of every observation that is read, by name; other observations are ignored. None in
-            a shape is any size of at least 1. Default: the pushing tasks.
-        success: Goal set of the task, see `first_success`; each demonstration is truncated at its first success, and a
-            line is printed for each that was longer. If None, demonstrations are returned as recorded.
-        states: Whether to read the states and the model of the simulator too, if they were recorded.
-        actions: Lower and upper bound of an action, shape (A,) each; None is −1 and 1 for two numbers.
-
-    Returns:
-        Demonstrations in the order of their numbers.
+        names: Names of the observations to read. None reads all; of more than 64 MiB of images a line says that they
+            are left out.
+        filter_key: Name of a `mask` of the file. None reads all demonstrations.
 
     Raises:
-        ValueError: The file or the filter key does not exist, the file is damaged, or a demonstration does not follow
-            the layout; the message (one line) names file, demonstration and key.
+        ValueError: The file is invalid, or something that was asked for is not in it; the message is one line.
     """
-    path = Path(path)
-    if obs is not None and obs not in shapes:
-        raise ValueError(f"unknown observation {obs!r}; known observations: {', '.join(shapes)}")
-    bounds = PUSH_BOUNDS if actions is None else actions
-    _refuse_unreadable(path)
-    try:
-        # Some read-only file systems do not support locks.
-        with h5py.File(path, "r", locking="best-effort") as file:
-            reader = Reader()
-            data = reader.group(file, "data", f"{path}: data") if has(file, "data") else {}
-            names = [name for name in data if re.fullmatch(r"demo_\d{1,9}", name)]
-            if not names:
-                raise ValueError(f"{path}: holds no demonstration (data/demo_0, …)")
-            if filter_key is not None:
-                names = _filtered(reader, file, names, filter_key, path)
-            names.sort(key=lambda name: int(name[5:]))
-            groups = {name: reader.group(data, name, f"{path}: {name}") for name in names}
-            # All arrays are declared before the first is read, since the limit applies to their total size.
-            signals = {"actions": bounds[0].shape} | SIGNALS | (SIMULATOR if states else {})
-            declared = {
-                name: _declared(reader, group, f"{path}: {name}", obs, shapes, signals)
-                for name, group in groups.items()
-            }
-            arrays = {name: {key: read(found) for key, found in part.items()} for name, part in declared.items()}
-            trajectories = [
-                _checked(reader, groups[name], arrays[name], name, f"{path}: {name}", bounds) for name in names
-            ]
-    except (OSError, RuntimeError, KeyError) as error:
-        raise ValueError(f"{path}: truncated or damaged ({str(error).splitlines()[0]})") from error
-    if success is None:
-        return trajectories
-    return [
-        _cut(trajectory, part, success, f"{path}: {name}", obs)
-        for trajectory, (name, part) in zip(trajectories, arrays.items(), strict=True)
-    ]
+    with opened(path) as file:
+        reader = Reader()
+        left_out = _large_images(file) if names is None else []
+        if left_out:
+            print(f"{path}: left out the images {', '.join(left_out)}; name them to read them")
+
+        def choose(found: Sequence[str], where: str) -> dict[str, None]:
+            missing = [name for name in names or () if name not in found]
+            if missing:
+                raise ValueError(f"{where}/{missing[0]}: is missing; it has {', '.join(found) or 'no observation'}")
+            chosen = [name for name in found if name not in left_out] if names is None else names
+            if not chosen:
+                raise ValueError(f"{where}: has no observation")
+            return dict.fromkeys(chosen)
+
+        trajectories = read_demonstrations_of(file, reader, choose, filter_key)
+        listed = _filter_keys(reader, file)
+        trajectories = [replace(t, filter_keys=tuple(k for k in listed if t.name in listed[k])) for t in trajectories]
+        return Dataset("HDF5 (robomimic)", trajectories, _env_args(reader, file))
+
+
+def read_demonstrations_of(
+    file: h5py.File,
+    reader: Reader,
+    choose: Choose,
+    filter_key: str | None,
+    action: Shape = (None,),
+    states: bool = True,
+) -> list[Trajectory]:
+    """Read and check demonstrations, in the order of their numbers.
+
+    Args:
+        file: Open file.
+        reader: Reader of the file.
+        choose: Choice of the observations.
+        filter_key: Name of a `mask` of the file. None reads all demonstrations.
+        action: Shape of an action.
+        states: Whether to read the states and the model of the simulator too.
+
+    Raises:
+        ValueError: The file is invalid, or something that was asked for is not in it; the message is one line.
+    """
+    path = file.filename
+    data = reader.group(file, "data", f"{path}: data") if has(file, "data") else {}
+    names = [name for name in data if re.fullmatch(r"demo_\d{1,9}", name)]
+    if not names:
+        raise ValueError(f"{path}: holds no demonstration (data/demo_0, …)")
+    if filter_key is not None:
+        names = _filtered(reader, file, names, filter_key)
+    names.sort(key=lambda name: int(name[5:]))
+    groups = {name: reader.group(data, name, f"{path}: {name}") for name in names}
+    # All arrays are declared before the first is read, since the limit applies to their total size.
+    signals = {"actions": action} | SIGNALS | (SIMULATOR if states else {})
+    declared = {name: _declared(reader, group, f"{path}: {name}", choose, signals) for name, group in groups.items()}
+    return [_read(reader, groups[name], declared[name], name, f"{path}: {name}") for name in names]
 
 
 def save_demonstrations(
@@ -107,13 +113,7 @@ def save_demonstrations(
         FileExistsError: The file exists and `overwrite` is not set.
     """
     path = Path(path)
-    if not trajectories:
-        raise ValueError(f"{path}: no demonstration to write")
-    for i, trajectory in enumerate(trajectories):
-        check(trajectory, f"{path}: demo_{i}")
-        unnamable = [name for name in trajectory.observations if not re.fullmatch(r"[^/.\0][^/\0]*", name)]
-        if unnamable:
-            raise ValueError(f"{path}: demo_{i}: obs: HDF5 takes no array named {unnamable[0]!r}; rename it")
+    check_writable(trajectories, str(path))
     if path.exists() and not overwrite:
         raise FileExistsError(f"{path}: exists already; choose another name or --overwrite")
     check_replaceable(path)
@@ -127,6 +127,9 @@ def save_demonstrations(
             data.attrs["total"] = sum(trajectory.horizon for trajectory in trajectories)
             for i, trajectory in enumerate(trajectories):
                 _write(data.create_group(f"demo_{i}"), trajectory)
+            for key in dict.fromkeys(key for trajectory in trajectories for key in trajectory.filter_keys):
+                listed = [f"demo_{i}" for i, trajectory in enumerate(trajectories) if key in trajectory.filter_keys]
+                file[f"mask/{key}"] = np.array(listed, dtype="S")
         mask = os.umask(0)
         os.umask(mask)
         Path(temporary).chmod(0o666 & ~mask)  # mkstemp creates files that other users cannot read
@@ -135,29 +138,33 @@ def save_demonstrations(
         Path(temporary).unlink(missing_ok=True)
 
 
-def _refuse_unreadable(path: Path) -> None:
-    try:
-        check_regular(path)
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise ValueError(f"{path}: no such file; python -m envs.record writes demonstrations") from error
-    except OSError as error:  # an invalid name
-        raise ValueError(f"{path}: {error.strerror}") from error
-    if not os.access(path, os.R_OK):
-        raise ValueError(f"{path}: no permission to read it")
-    if path.stat().st_size == 0:
-        raise ValueError(f"{path}: the file is empty")
-    if not h5py.is_hdf5(path):
-        raise ValueError(f"{path}: not an HDF5 file")
+def check_writable(trajectories: Sequence[Trajectory], where: str) -> None:
+    """Check that there are demonstrations, that they are valid, and that HDF5 can hold them.
+
+    Raises:
+        ValueError: One of these does not hold.
+    """
+    if not trajectories:
+        raise ValueError(f"{where}: no demonstration to write")
+    for i, trajectory in enumerate(trajectories):
+        check(trajectory, f"{where}: demo_{i}")
+        unnamable = [name for name in trajectory.observations if not re.fullmatch(r"[^/.\0][^/\0]*", name)]
+        if unnamable:
+            raise ValueError(f"{where}: demo_{i}: obs: HDF5 takes no array named {unnamable[0]!r}; rename it")
 
 
-def _filtered(reader: Reader, file: h5py.File, names: list[str], filter_key: str, path: Path) -> list[str]:
+def _masks(reader: Reader, file: h5py.File) -> Mapping[str, Any]:
+    return reader.group(file, "mask", f"{file.filename}: mask") if has(file, "mask") else {}
+
+
+def _filtered(reader: Reader, file: h5py.File, names: list[str], filter_key: str) -> list[str]:
     """Return the demonstrations that a filter key lists."""
-    masks = reader.group(file, "mask", f"{path}: mask") if has(file, "mask") else {}
+    masks = _masks(reader, file)
     known = sorted(masks)
     if filter_key not in known:
-        raise ValueError(f"{path}: has no filter key {filter_key!r}; it has {', '.join(known) or 'none'}")
-    where = f"{path}: mask/{filter_key}"
-    listed = set(reader.names(masks, filter_key, len(names), where))
+        raise ValueError(f"{file.filename}: has no filter key {filter_key!r}; it has {', '.join(known) or 'none'}")
+    where = f"{file.filename}: mask/{filter_key}"
+    listed = set(reader.names(masks, filter_key, len(names), where))  # type: ignore[arg-type]
     missing = sorted(listed - set(names))
     if missing or not listed:
         reason = f"lists {missing[0]!r}, which is not in the file" if missing else "lists no demonstration"
@@ -165,69 +172,107 @@ def _filtered(reader: Reader, file: h5py.File, names: list[str], filter_key: str
     return list(listed)
 
 
+def _filter_keys(reader: Reader, file: h5py.File) -> dict[str, list[str]]:
+    """Return the names of demonstrations by filter key."""
+    masks, most = _masks(reader, file), len(file["data"])
+    return {key: reader.names(masks, key, most, f"{file.filename}: mask/{key}") for key in masks}  # type: ignore[arg-type]
+
+
+def _env_args(reader: Reader, file: h5py.File) -> dict[str, Any]:
+    where = f"{file.filename}: env_args"
+    text = reader.text(file["data"], "env_args", where)
+    try:
+        env_args = json.loads(text or "{}")
+    except ValueError:
+        env_args = None
+    if not isinstance(env_args, dict):
+        raise ValueError(f"{where}: is no JSON object")
+    return env_args
+
+
+def _large_images(file: h5py.File) -> list[str]:
+    """Return the names of the images if all of them together are too large to be read unasked."""
+    sizes: dict[str, int] = {}
+
+    def add(name: str, member: Any) -> None:
+        if isinstance(member, h5py.Dataset) and member.ndim == 4 and re.fullmatch(r"data/demo_\d+/obs/[^/]+", name):
+            image = name.rpartition("/")[2]
+            sizes[image] = sizes.get(image, 0) + math.prod(member.shape) * member.dtype.itemsize
+
+    file.visititems(add)  # visits no links
+    return list(sizes) if sum(sizes.values()) > IMAGES else []
+
+
 def _declared(
-    reader: Reader,
-    group: h5py.Group,
-    where: str,
-    obs: str | None,
-    shapes: Mapping[str, Shape],
-    signals: Mapping[str, Shape],
+    reader: Reader, group: h5py.Group, where: str, choose: Choose, signals: Mapping[str, Shape]
 ) -> dict[str, h5py.Dataset]:
     """Declare the arrays of a demonstration; return them by their names in its group."""
+    if has(group, "states") and not has(group, "obs"):
+        raise ValueError(
+            f"{where}: has states of the simulator, but no observations; robomimic's dataset_states_to_obs.py plays "
+            "the states back and writes them"
+        )
     observations = reader.group(group, "obs", f"{where}: obs")
-    names = [name for name in shapes if has(observations, name)]
-    if obs is None and not names:
-        raise ValueError(f"{where}: obs: has none of {', '.join(shapes)}")
-    if obs is not None and obs not in names:
-        raise ValueError(f"{where}: obs/{obs}: is missing; it has {', '.join(names) or 'no observation'}")
-    arrays = {f"obs/{n}": reader.declared(observations, n, shapes[n], f"{where}: obs/{n}") for n in names}
+    chosen = choose(list(observations), f"{where}: obs")
+    arrays = {f"obs/{n}": reader.declared(observations, n, shape, f"{where}: obs/{n}") for n, shape in chosen.items()}
+    if has(group, "next_obs"):
+        following = reader.group(group, "next_obs", f"{where}: next_obs")
+        for name in chosen:
+            shape = arrays[f"obs/{name}"].shape[1:]
+            arrays[f"next_obs/{name}"] = reader.declared(following, name, shape, f"{where}: next_obs/{name}", last=True)
     for key, shape in signals.items():
         if has(group, key):
             arrays[key] = reader.declared(group, key, shape, f"{where}: {key}")
     return arrays
 
 
-def _checked(
-    reader: Reader, group: h5py.Group, arrays: dict[str, np.ndarray], name: str, where: str, bounds: Bounds
-) -> Trajectory:
+def _read(reader: Reader, group: h5py.Group, declared: dict[str, h5py.Dataset], name: str, where: str) -> Trajectory:
+    """Read and check a demonstration.
+
+    Its last observation is the last of `next_obs`. Without `next_obs`, and with as many steps as observations, what
+    follows the last action is unknown, so that the last step is left out.
+    """
+    observations = {key[4:]: _with_next(declared, key[4:], where) for key in declared if key.startswith("obs/")}
+    arrays = {key: read(found) for key, found in declared.items() if "/" not in key}
+    horizon = Trajectory(observations).horizon
+    steps = next((len(arrays[key]) for key in ("actions", "rewards", "dones", "states") if key in arrays), horizon)
+    unknown = steps == horizon + 1 and not has(group, "next_obs")
+    signals: dict[str, Any] = {
+        key: rows[:horizon] if unknown else rows for key, rows in arrays.items() if key not in SIMULATOR
+    }
     trajectory = Trajectory(
-        {key[4:]: rows for key, rows in arrays.items() if key.startswith("obs/")},
-        actions=arrays.get("actions"),
+        observations,
         grid=reader.count(group, "grid", f"{where}: grid"),
         seed=reader.count(group, "seed", f"{where}: seed"),
         end_effector=reader.numbers(group, "end_effector", 2, f"{where}: end_effector"),
         name=name,
+        **signals,
     )
-    check(trajectory, where, bounds)
+    check(trajectory, where)
     if "states" in arrays:
-        check_rows(arrays["states"], (None,), f"{where}: states")
-        check_length(arrays["states"], trajectory.horizon, f"{where}: states")
         model = reader.text(group, "model_file", f"{where}: model_file")
-        trajectory = replace(trajectory, states=_with_last(arrays, where), model_file=model)
-    for key in {"rewards", "dones"} & set(arrays):
-        check_rows(arrays[key], (), f"{where}: {key}")
-        check_length(arrays[key], trajectory.horizon, f"{where}: {key}")
+        trajectory = replace(trajectory, states=_with_last(arrays, horizon + unknown, where), model_file=model)
     samples = reader.count(group, "num_samples", f"{where}: num_samples")
-    if samples is not None and samples != trajectory.horizon:
-        raise ValueError(f"{where}: num_samples: is {samples}, but there are {trajectory.horizon} steps")
+    if samples is not None and samples != horizon + unknown:
+        raise ValueError(f"{where}: num_samples: is {samples}, but there are {horizon + unknown} steps")
     return trajectory
 
 
-def _cut(
-    trajectory: Trajectory, arrays: dict[str, np.ndarray], success: Success, where: str, obs: str | None
-) -> Trajectory:
-    """Truncate a demonstration at its first success and print a line; one without success is returned unchanged."""
-    end = first_success(trajectory.observations, success, arrays.get("rewards"), arrays.get("dones"))
-    if end is None or end == trajectory.horizon:
-        return trajectory
-    of = "" if obs is None else f" of {obs} observations"
-    print(f"{where}: cut from {trajectory.horizon} to {end} steps, at the first success{of}")
-    return trajectory.until(end)
+def _with_next(declared: dict[str, h5py.Dataset], name: str, where: str) -> np.ndarray:
+    """Return the observations, followed by the last of the next observations."""
+    rows, following = declared[f"obs/{name}"], declared.get(f"next_obs/{name}")
+    if following is None:
+        return read(rows)
+    if len(following) != len(rows):
+        raise ValueError(f"{where}: next_obs/{name}: has {len(following)} rows, but obs/{name} has {len(rows)}")
+    return np.concatenate([read(rows), read(following, slice(-1, None))])
 
 
-def _with_last(arrays: dict[str, np.ndarray], where: str) -> np.ndarray:
+def _with_last(arrays: dict[str, np.ndarray], steps: int, where: str) -> np.ndarray:
     """Return the states, followed by the last state if it was recorded."""
     states, last = arrays["states"], arrays.get("last_state")
+    check_rows(states, (None,), f"{where}: states")
+    check_length(states, steps, f"{where}: states")
     if last is None:
         return states
     if last.shape != states.shape[1:]:
@@ -237,19 +282,21 @@ def _with_last(arrays: dict[str, np.ndarray], where: str) -> np.ndarray:
 
 
 def _write(group: h5py.Group, trajectory: Trajectory) -> None:
-    last = np.zeros(trajectory.horizon)
-    last[-1] = 1.0
-    arrays = {f"obs/{name}": rows for name, rows in trajectory.observations.items()}
-    arrays |= {"rewards": last, "dones": last.astype(np.uint8)}
+    horizon = trajectory.horizon
+    arrays = {f"obs/{name}": rows[:-1] for name, rows in trajectory.observations.items()}
+    arrays |= {f"next_obs/{name}": rows[1:] for name, rows in trajectory.observations.items()}
+    last = np.arange(1, horizon + 1) == horizon
+    arrays["rewards"] = last.astype(float) if trajectory.rewards is None else trajectory.rewards
+    arrays["dones"] = last.astype(np.uint8) if trajectory.dones is None else trajectory.dones
     if trajectory.actions is not None:
         arrays["actions"] = trajectory.actions
     if trajectory.states is not None:
-        arrays["states"] = trajectory.states[: trajectory.horizon]
-        if len(trajectory.states) > trajectory.horizon:
+        arrays["states"] = trajectory.states[:horizon]
+        if len(trajectory.states) > horizon:
             arrays["last_state"] = trajectory.states[-1]
     for name, rows in arrays.items():
         group.create_dataset(name, data=rows, compression="gzip")
-    group.attrs["num_samples"] = trajectory.horizon
+    group.attrs["num_samples"] = horizon
     for key in ("grid", "seed", "end_effector", "model_file"):
         if getattr(trajectory, key) is not None:
             group.attrs[key] = getattr(trajectory, key)

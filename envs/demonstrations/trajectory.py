@@ -29,6 +29,9 @@ class Trajectory:
             velocities of all joints, shape (H + 1, 1 + nq + nv) or one row less.
         model_file: MuJoCo model (MJCF) of the states.
         name: Name of the demonstration in its file.
+        rewards: Recorded rewards, shape (H,); None is 1 for the last step and 0 before.
+        dones: Recorded ends or successes of the episode, shape (H,), 0 or 1; None likewise.
+        filter_keys: Names of the sets of demonstrations ("train", …) to which it belongs.
     """
 
     observations: dict[str, np.ndarray]
@@ -39,6 +42,9 @@ class Trajectory:
     states: np.ndarray | None = None
     model_file: str | None = None
     name: str | None = None
+    rewards: np.ndarray | None = None
+    dones: np.ndarray | None = None
+    filter_keys: tuple[str, ...] = ()
 
     @property
     def horizon(self) -> int:
@@ -61,12 +67,10 @@ class Trajectory:
 
     def until(self, step: int) -> "Trajectory":
         """Return the demonstration truncated to its first `step` steps."""
-        return replace(
-            self,
-            observations={name: rows[: step + 1] for name, rows in self.observations.items()},
-            actions=None if self.actions is None else self.actions[:step],
-            states=None if self.states is None else self.states[: step + 1],
-        )
+        kept = {"actions": step, "rewards": step, "dones": step, "states": step + 1}
+        signals = {key: rows[: kept[key]] for key in kept if (rows := getattr(self, key)) is not None}
+        observations = {name: rows[: step + 1] for name, rows in self.observations.items()}
+        return replace(self, observations=observations, **signals)
 
 
 def warn_if_longer(trajectories: Sequence[Trajectory], horizon: int) -> None:
@@ -81,13 +85,12 @@ def warn_if_longer(trajectories: Sequence[Trajectory], horizon: int) -> None:
         warnings.warn(f"longer than the horizon of {horizon} steps: {', '.join(longer)}", stacklevel=2)
 
 
-def check(trajectory: Trajectory, where: str, bounds: Bounds | None = None) -> None:
+def check(trajectory: Trajectory, where: str) -> None:
     """Check that the arrays of a demonstration are finite numbers and belong together.
 
     Args:
         trajectory: Demonstration.
         where: File and demonstration, with which messages start.
-        bounds: Bounds of an action; None accepts actions of any width and size.
 
     Raises:
         ValueError: They are not; the message (one line) names the key.
@@ -105,14 +108,19 @@ def check(trajectory: Trajectory, where: str, bounds: Bounds | None = None) -> N
         check_rows(trajectory.states, (None,), f"{where}: states")
         if len(trajectory.states) != trajectory.horizon + 1:
             check_length(trajectory.states, trajectory.horizon, f"{where}: states")
-    if trajectory.actions is not None:
-        check_rows(trajectory.actions, (None,) if bounds is None else bounds[0].shape, f"{where}: actions")
-        check_length(trajectory.actions, trajectory.horizon, f"{where}: actions")
-        if bounds is not None:
-            _check_bounds(trajectory.actions, bounds, f"{where}: actions")
+    signals: dict[str, Shape] = {"actions": (None,), "rewards": (), "dones": ()}
+    for key, shape in signals.items():
+        if getattr(trajectory, key) is not None:
+            check_rows(getattr(trajectory, key), shape, f"{where}: {key}")
+            check_length(getattr(trajectory, key), trajectory.horizon, f"{where}: {key}")
 
 
-def _check_bounds(rows: np.ndarray, bounds: Bounds, where: str) -> None:
+def check_bounds(rows: np.ndarray, bounds: Bounds, where: str) -> None:
+    """Check that actions, shape (H, A), lie within bounds up to rounding.
+
+    Raises:
+        ValueError: One does not; the message names its row.
+    """
     low, high = bounds
     rounding = [1e-6 * np.maximum(1.0, np.abs(bound)) for bound in bounds]
     outside = np.argwhere((rows < low - rounding[0]) | (rows > high + rounding[1]))
@@ -137,10 +145,11 @@ def check_rows(rows: np.ndarray, shape: Shape, where: str) -> None:
         raise ValueError(f"{where}: has no rows")
     if rows.dtype.kind not in "fiub":
         raise ValueError(f"{where}: holds {rows.dtype}, not numbers")
-    finite = np.abs(rows, dtype=np.float64) <= LARGEST
-    broken = np.flatnonzero(~finite.all(axis=tuple(range(1, rows.ndim))))
-    if len(broken):
-        raise ValueError(f"{where}: row {broken[0]} is not finite")
+    if rows.dtype.kind == "f":
+        finite = np.abs(rows, dtype=np.float64) <= LARGEST
+        broken = np.flatnonzero(~finite.all(axis=tuple(range(1, rows.ndim))))
+        if len(broken):
+            raise ValueError(f"{where}: row {broken[0]} is not finite")
 
 
 def check_length(rows: np.ndarray, length: int, where: str) -> None:

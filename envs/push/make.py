@@ -1,5 +1,6 @@
 """Entry point that builds a pushing task with the named observation; simulator and Open3D are imported on use."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium as gym
@@ -8,6 +9,7 @@ from gymnasium.envs.registration import load_env_creator
 ENVIRONMENT = "envs.push.env:PushEnv"
 # Other observations than the state are wrappers of packages that depend on envs, so they are imported by name on use.
 OBSERVATIONS = {"state": None, "pointcloud": "perception.observation:PointCloudObservation"}
+IDS = {"PushSlot": "PushSlot-v0", "PushPlane": "PushPlane-v0"}  # Gymnasium's names of robosuite's environments
 SUCCESS_SPEEDS = {"state": 0.02, "pointcloud": 0.1}  # of the slot task, by observation (paper, table 2) [m/s]
 
 
@@ -38,3 +40,20 @@ def make_push(task: str, obs: str = "state", perception: dict[str, Any] | None =
         return env
     wrap: Any = load_env_creator(wrapper)
     return wrap(env, **(perception or {}))
+
+
+def gymnasium_arguments(env_args: Mapping[str, Any], obs: str) -> dict[str, Any] | None:
+    """Return the arguments of `gymnasium.make` for the pushing task that robomimic's `env_args` describe.
+
+    Args:
+        env_args: Description of the environment, as `envs.push.playback.describe_environment` gives it.
+        obs: Observation of the environment; any name that it does not have means the state.
+
+    Returns:
+        Arguments; None if it is no pushing task.
+    """
+    if env_args.get("env_name") not in IDS:
+        return None
+    kwargs = env_args.get("env_kwargs") or {}
+    settings = {key: kwargs[key] for key in ("grids", "success_speed", "goal_speed") if key in kwargs}
+    return {"id": IDS[env_args["env_name"]], "obs": obs if obs in OBSERVATIONS else "state", **settings}

@@ -5,6 +5,7 @@ import importlib
 import io
 import re
 import shlex
+import types
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ UNITS = {
     "agents.compare": ["Environment steps of each run", "Seeds 0"],
     "agents.pretrain": ["Environment steps", "[m/s]"],
     "agents.benchmark.__main__": ["threads"],
+    "envs.demonstrations.__main__": ["info", "convert"],
     "envs.record": ["HDF5", "grids"],
     "perception.visualize.__main__": ["out"],
     "tests.faults.__main__": ["Trainings to kill", "Disks to fill"],
@@ -44,7 +46,7 @@ def parse(monkeypatch):
         command = importlib.import_module(module)
 
         def cli(what, **settings):
-            if not isinstance(what, type):  # a function: understand its arguments, do not call it
+            if not isinstance(what, (type, types.UnionType)):  # a function: understand its arguments, do not call it
                 what = functools.wraps(what)(lambda *args, **kwargs: None)
             raise Parsed(parser(what, **settings))
 

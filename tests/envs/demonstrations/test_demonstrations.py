@@ -56,7 +56,8 @@ def test_layout_is_robomimics(file):
         assert content["data"].attrs["total"] == 8
         demo = content["data/demo_1"]
         assert demo.attrs["num_samples"] == 3 == len(demo["actions"])
-        assert len(demo["obs/state"]) == 4
+        assert len(demo["obs/state"]) == len(demo["next_obs/state"]) == 3
+        np.testing.assert_array_equal(demo["obs/state"][1:], demo["next_obs/state"][:-1])
         assert demo["dones"][()].tolist() == demo["rewards"][()].tolist() == [0, 0, 1]
 
 
@@ -155,7 +156,7 @@ def test_observations_and_actions_of_another_task(reaching):
             {"obs": "state", "shapes": SHAPES},
             "unknown observation 'state'; known observations: observation, desired_goal",
         ),
-        ({"shapes": {"observation": (24,)}}, r"demo_0: obs/observation: shape is \(4, 25\), not \(steps, 24\)"),
+        ({"shapes": {"observation": (24,)}}, r"demo_0: obs/observation: shape is \(3, 25\), not \(steps, 24\)"),
         ({"shapes": {"achieved_goal": (3,)}}, "demo_0: obs: has none of achieved_goal"),
         ({"shapes": SHAPES, "actions": None}, r"demo_0: actions: shape is \(3, 4\), not \(steps, 2\)"),
         ({"shapes": SHAPES, "actions": (BOUNDS[0], np.ones(4))}, r"demo_0: actions: row 0 is .* outside \[0, 1\]"),
@@ -198,6 +199,18 @@ def set_row(group: h5py.Group, key: str, row: int, value: float) -> None:
     replace(group, key, rows)
 
 
+def empty(group: h5py.Group, *names: str) -> None:
+    for part in ("obs", "next_obs"):
+        for name in names:
+            replace(group[part], name, group[part][name][:0])
+
+
+def only_the_first(group: h5py.Group) -> None:
+    del group["next_obs"]
+    for name in list(group["obs"]):
+        replace(group["obs"], name, group["obs"][name][:1])
+
+
 DEFECTS = {
     "no state": (lambda d: d["obs"].pop("state"), "demo_1: obs/state: is missing"),
     "no obs": (lambda d: d.pop("obs"), "demo_1: obs: is missing"),
@@ -207,29 +220,30 @@ DEFECTS = {
     "no points": (lambda d: replace(d, "obs/pointcloud", np.zeros((4, 0, 4))), r"demo_1: obs/pointcloud: shape is"),
     "wrong action": (lambda d: replace(d, "actions", np.zeros((3, 3))), r"demo_1: actions: shape is \(3, 3\)"),
     "big action": (lambda d: set_row(d, "actions", 2, 1.01), r"demo_1: actions: row 2 is \[1.01, 1.01\], outside"),
-    "NaN state": (lambda d: set_row(d, "obs/state", 3, np.nan), "demo_1: obs/state: row 3 is not finite"),
+    "NaN state": (lambda d: set_row(d, "obs/state", 2, np.nan), "demo_1: obs/state: row 2 is not finite"),
+    "NaN last state": (lambda d: set_row(d, "next_obs/state", 2, np.nan), "demo_1: obs/state: row 3 is not finite"),
+    "no next state": (lambda d: d["next_obs"].pop("state"), "demo_1: next_obs/state: is missing"),
+    "wrong next state": (lambda d: replace(d, "next_obs/state", np.zeros((3, 7))), "demo_1: next_obs/state: shape is"),
     "NaN action": (lambda d: set_row(d, "actions", 0, np.nan), "demo_1: actions: row 0 is not finite"),
     "infinite cloud": (lambda d: set_row(d, "obs/pointcloud", 0, np.inf), "demo_1: obs/pointcloud: row 0 is not"),
     "text": (lambda d: replace(d, "actions", np.full((3, 2), b"x")), "demo_1: actions: holds .* not numbers"),
-    "short state": (lambda d: replace(d, "obs/state", np.zeros((3, 8))), "demo_1: obs/pointcloud: has 4 rows, not 3"),
+    "short state": (
+        lambda d: replace(d, "obs/state", np.zeros((2, 8))),
+        "demo_1: next_obs/state: has 3 rows, but obs/state has 2",
+    ),
+    "fewer states": (
+        lambda d: [replace(d, f"{part}/state", np.zeros((2, 8))) for part in ("obs", "next_obs")],
+        "demo_1: obs/pointcloud: has 4 rows, not 3",
+    ),
     "long actions": (lambda d: replace(d, "actions", np.zeros((4, 2))), "demo_1: actions: has 4 rows, not 3"),
     "short rewards": (lambda d: replace(d, "rewards", np.zeros(2)), "demo_1: rewards: has 2 rows, not 3"),
-    "no rows of state": (lambda d: replace(d, "obs/state", np.zeros((0, 8))), "demo_1: obs/state: has no rows"),
-    "no rows of clouds": (
-        lambda d: replace(d, "obs/pointcloud", np.zeros((0, 20, 4))),
-        "demo_1: obs/pointcloud: has no rows",
-    ),
-    "no rows at all": (
-        lambda d: [replace(d["obs"], k, d["obs"][k][:0]) for k in list(d["obs"])],
-        "demo_1: obs/state: has no rows",
-    ),
+    "no rows of state": (lambda d: empty(d, "state"), "demo_1: obs/state: has no rows"),
+    "no rows of clouds": (lambda d: empty(d, "pointcloud"), "demo_1: obs/pointcloud: has no rows"),
+    "no rows at all": (lambda d: empty(d, *d["obs"]), "demo_1: obs/state: has no rows"),
     "no rows of actions": (lambda d: replace(d, "actions", np.zeros((0, 2))), "demo_1: actions: has no rows"),
     "no rows of rewards": (lambda d: replace(d, "rewards", np.zeros(0)), "demo_1: rewards: has no rows"),
     "num_samples": (lambda d: d.attrs.__setitem__("num_samples", 9), "demo_1: num_samples: is 9"),
-    "no step": (
-        lambda d: [replace(d["obs"], k, d["obs"][k][:1]) for k in list(d["obs"])],
-        "demo_1: obs: has less than 2 rows",
-    ),
+    "no step": (only_the_first, "demo_1: obs: has less than 2 rows"),
 }
 
 

@@ -91,6 +91,16 @@ HOSTILE = {
         "obs/state",
         "more than the 1024 MiB",
     ),
+    "next observations elsewhere": (
+        lambda d, o: put(d, "next_obs/state", h5py.ExternalLink(o, "data/demo_0/obs/state")),
+        "next_obs/state",
+        LINK,
+    ),
+    "large chunks of next observations": (
+        lambda d, o: declared(d, "next_obs/state", (3, 8), chunks=(10**8, 8), maxshape=(None, 8)),
+        "next_obs/state",
+        "more than the 1024 MiB",
+    ),
     "objects": (lambda d, o: declared(d, "obs/state", (4, 8), dtype=h5py.string_dtype()), "obs/state", "not numbers"),
     "references": (lambda d, o: declared(d, "obs/state", (4, 8), dtype=h5py.ref_dtype), "obs/state", "not numbers"),
     "complex": (lambda d, o: declared(d, "obs/state", (4, 8), dtype="c16"), "obs/state", "not numbers"),
@@ -102,7 +112,7 @@ HOSTILE = {
     "grid -1": (lambda d, o: d.attrs.__setitem__("grid", -1), "grid", "is -1, not a whole number from 0 on"),
     "no seed": (lambda d, o: d.attrs.__setitem__("seed", np.nan), "seed", "not 1 finite number"),
     "tip": (lambda d, o: d.attrs.__setitem__("end_effector", [0.0, np.inf]), "end_effector", "not 2 finite numbers"),
-    "beyond single precision": (lambda d, o: put(d, "obs/state", np.full((4, 8), 1e300)), "obs/state", "not finite"),
+    "beyond single precision": (lambda d, o: put(d, "obs/state", np.full((3, 8), 1e300)), "obs/state", "not finite"),
 }
 
 
@@ -144,6 +154,7 @@ def test_many_arrays_share_one_budget(file):
         for i in range(1, 40):
             content.copy("data/demo_0", content["data"], f"demo_{i}")
             demo = content[f"data/demo_{i}"]
+            del demo["next_obs"]
             declared(demo, "obs/pointcloud", (4, 400_000, 4), chunks=(1, 1000, 4))
     with pytest.raises(ValueError, match=r"demo_\d+: obs/pointcloud: .* more than the 1024 MiB that a file may hold"):
         load_demonstrations(file)
@@ -173,7 +184,7 @@ def test_no_more_memory_is_taken_than_is_counted(file, dtype):
             declared(demo, key, shape, dtype=dtype)
         for key in ("rewards", "dones"):
             declared(demo, key, (rows,))
-        del demo.attrs["num_samples"]
+        del demo["next_obs"], demo.attrs["num_samples"]
     counted = 2 * rows * 10 * (12 if dtype == "f4" else 16)
     tracemalloc.start()
     try:
@@ -186,7 +197,8 @@ def test_no_more_memory_is_taken_than_is_counted(file, dtype):
 @pytest.mark.parametrize("dtype", ["f2", ">f8", "i4", "?", np.longdouble])
 def test_numbers_of_any_kind_are_read_as_floats(file, dtype):
     with h5py.File(file, "r+") as content:
-        put(content["data/demo_0"], "obs/state", np.ones((4, 8), dtype))
+        for part in ("obs", "next_obs"):
+            put(content["data/demo_0"], f"{part}/state", np.ones((3, 8), dtype))
     state = load_demonstrations(file)[0].observations["state"]
     assert state.dtype == np.float64
     np.testing.assert_array_equal(state, 1.0)
