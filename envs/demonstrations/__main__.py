@@ -1,11 +1,13 @@
 """Command that shows and converts files of demonstrations: ``python -m envs.demonstrations info FILE``."""
 
+import importlib
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import gymnasium as gym
 import numpy as np
 import tyro
 from rich.console import Console
@@ -40,6 +42,9 @@ class Convert:
     """Observations to write, NAME=SOURCE or NAME=SOURCE,SOURCE,… to concatenate arrays; default: all."""
     filter_key: str | None = None
     """Set of demonstrations to write, from mask/ in an HDF5 file; default: all."""
+    env: str | None = None
+    """Gymnasium environment of the demonstrations, NAME or MODULE:NAME to import a module that registers it; default:
+    that of the source."""
     overwrite: bool = False
     """Replace an existing file or data set."""
 
@@ -56,10 +61,13 @@ def convert(config: Convert) -> None:
     """Write the demonstrations of a file in another format.
 
     Raises:
-        ValueError: The source is invalid, or the format of the target is unknown.
+        ImportError: The module of the environment cannot be imported.
+        ValueError: The source is invalid, or the environment or the format of the target is unknown.
         FileExistsError: The target exists and is not to be overwritten.
     """
     dataset = read_dataset(config.source, _parse(config.keys) or None, config.filter_key)
+    if config.env is not None:
+        dataset = replace(dataset, env_args=_named(config.env, dataset.env_args))
     if config.out.startswith(MINARI):
         dataset_id = config.out.removeprefix(MINARI)
         save_minari(dataset_id, dataset.trajectories, dataset.env_args, config.overwrite)
@@ -84,6 +92,16 @@ def _parse(keys: tuple[str, ...]) -> dict[str, list[str]]:
     return parsed
 
 
+def _named(env: str, recorded: dict[str, Any]) -> dict[str, Any]:
+    """Return the description of an environment; its arguments are those that the file records for it."""
+    module, _, name = env.rpartition(":")
+    if module:
+        importlib.import_module(module)
+    if name not in gym.registry:
+        raise ValueError(f"--env: {name!r} is unknown to Gymnasium; MODULE:NAME imports the module that registers it")
+    return recorded if recorded.get("env_name") == name else {"env_name": name, "type": 2, "env_kwargs": {}}
+
+
 def _count(dataset: Dataset) -> str:
     number, steps = len(dataset.trajectories), sum(trajectory.horizon for trajectory in dataset.trajectories)
     return f"{number} demonstration{'s'[: number > 1]} of {steps} step{'s'[: steps > 1]}"
@@ -102,8 +120,10 @@ def _rows(dataset: Dataset) -> Iterator[tuple[str, str]]:
         arrays = [rows for trajectory in shown if (rows := getattr(trajectory, key)) is not None]
         without = f", missing in {len(shown) - len(arrays)}" if len(arrays) < len(shown) else ""
         yield key, (_describe(arrays) + without) if arrays else "not recorded"
-    ends = [trajectory.dones[-1] == 1 for trajectory in shown if trajectory.dones is not None]
-    yield "success at the end", f"{sum(ends)} of {len(shown)}" if ends else "not recorded"
+    signals = {"a reward of 1": [t.rewards for t in shown], "done": [t.dones for t in shown]}
+    ends = {key: [rows[-1] == 1 for rows in arrays if rows is not None] for key, arrays in signals.items()}
+    said = [f"{sum(found)} of {len(found)} by {key}" for key, found in ends.items() if found]
+    yield "success at the end", ", ".join(said) or "not recorded"
     keys = dict.fromkeys(key for trajectory in shown for key in trajectory.filter_keys)
     for key in keys:
         yield f"filter key {key}", f"{sum(key in trajectory.filter_keys for trajectory in shown)} demonstrations"

@@ -33,8 +33,8 @@ def read_robomimic(path: Path, names: Sequence[str] | None, filter_key: str | No
 
     Args:
         path: HDF5 file.
-        names: Names of the observations to read. None reads all; of more than 64 MiB of images a line says that they
-            are left out.
+        names: Names of the observations to read. None reads all but those without a number, and but images of more
+            than 64 MiB together, which a line says.
         filter_key: Name of a `mask` of the file. None reads all demonstrations.
 
     Raises:
@@ -42,9 +42,7 @@ def read_robomimic(path: Path, names: Sequence[str] | None, filter_key: str | No
     """
     with opened(path) as file:
         reader = Reader()
-        left_out = _large_images(file) if names is None else []
-        if left_out:
-            print(f"{path}: left out the images {', '.join(left_out)}; name them to read them")
+        left_out = _left_out(file) if names is None else []
 
         def choose(found: Sequence[str], where: str) -> dict[str, None]:
             missing = [name for name in names or () if name not in found]
@@ -190,17 +188,27 @@ def _env_args(reader: Reader, file: h5py.File) -> dict[str, Any]:
     return env_args
 
 
-def _large_images(file: h5py.File) -> list[str]:
-    """Return the names of the images if all of them together are too large to be read unasked."""
-    sizes: dict[str, int] = {}
+def _left_out(file: h5py.File) -> list[str]:
+    """Return the names of observations that are not read unasked, and print a line about the images among them.
+
+    These are observations without a number, such as the joints of a gripper that has none, and images that take more
+    than `IMAGES` together.
+    """
+    empty, images = set(), dict[str, int]()
 
     def add(name: str, member: Any) -> None:
-        if isinstance(member, h5py.Dataset) and member.ndim == 4 and re.fullmatch(r"data/demo_\d+/obs/[^/]+", name):
-            image = name.rpartition("/")[2]
-            sizes[image] = sizes.get(image, 0) + math.prod(member.shape) * member.dtype.itemsize
+        if isinstance(member, h5py.Dataset) and re.fullmatch(r"data/demo_\d+/obs/[^/]+", name):
+            observation, row = name.rpartition("/")[2], math.prod(member.shape[1:])
+            if row == 0:
+                empty.add(observation)
+            elif member.ndim == 4:
+                images[observation] = images.get(observation, 0) + len(member) * row * member.dtype.itemsize
 
     file.visititems(add)  # visits no links
-    return list(sizes) if sum(sizes.values()) > IMAGES else []
+    if sum(images.values()) <= IMAGES:
+        return list(empty)
+    print(f"{file.filename}: left out the images {', '.join(images)}; name them to read them")
+    return [*empty, *images]
 
 
 def _declared(

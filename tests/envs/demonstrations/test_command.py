@@ -24,7 +24,7 @@ def test_what_a_file_holds(tmp_path, capsys):
         "environment │ PushSlot",
         "demonstrations │ 3",
         "steps │ 392, 116 to 138 each",
-        "success at the end │ 3 of 3",
+        "success at the end │ 3 of 3 by a reward of 1, 3 of 3 by done",
     ):
         assert line in lines
     (state,) = [line for line in lines if line.startswith("observation state")]
@@ -58,9 +58,25 @@ def test_from_format_to_format(tmp_path, monkeypatch, capsys):
     assert "environment │ PushSlot-v0" in told(capsys, "info", last)
 
 
+def test_the_environment_can_be_named(tmp_path, monkeypatch, capsys):
+    """By a module that registers it, here the one of a file that names no environment."""
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    (tmp_path / "swinging.py").write_text(
+        "import gymnasium as gym\ngym.register('Swing-v0', gym.spec('Pendulum-v1').entry_point, max_episode_steps=7)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    np.savez(tmp_path / "a.npz", observations=np.zeros((5, 3)), actions=np.ones((4, 1), np.float32))
+    convert = ["convert", tmp_path / "a.npz", "minari:swing/up-v0", "--env", "swinging:Swing-v0"]
+    told(capsys, *convert)
+    recovered = minari.load_dataset("swing/up-v0")
+    assert recovered.recover_environment().spec.id == "Swing-v0" and recovered.action_space.high == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["convert", SHIPPED, "a.hdf5", "--env", "Swing-v1"], "--env: 'Swing-v1' is unknown to Gymnasium; MODULE:NAME"),
+        (["convert", SHIPPED, "a.hdf5", "--env", "no_such:Swing-v1"], "No module named 'no_such'"),
         (["info", "gone.hdf5"], "gone.hdf5: no such file, and no such Minari data set"),
         (["convert", SHIPPED, "a.csv"], "a.csv: unknown format; end the name in .hdf5 or .h5, or give minari:ID"),
         (["convert", SHIPPED, "a.hdf5", "--keys", "state"], "--keys: 'state' is not NAME=SOURCE or NAME=SOURCE,SOURCE"),

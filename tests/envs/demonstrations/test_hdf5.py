@@ -175,8 +175,10 @@ def test_sizes_are_counted_before_memory_is_taken(file):
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize("following", [False, True])
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i1", "?"])
-def test_no_more_memory_is_taken_than_is_counted(file, dtype):
+def test_no_more_memory_is_taken_than_is_counted(file, dtype, following):
+    """With and without `next_obs`, of which the last row alone is read."""
     rows = 200_000
     with h5py.File(file, "r+") as content:
         demo = content["data/demo_0"]

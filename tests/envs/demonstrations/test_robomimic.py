@@ -115,6 +115,17 @@ def test_many_images_are_read_by_name_alone(file, monkeypatch, capsys):
     np.testing.assert_array_equal(image, recorded(STEPS[1], 1)["agentview_image"])
 
 
+def test_observations_without_a_number_are_read_by_nobody(file):
+    """The joints of a gripper that has none."""
+    with h5py.File(file, "r+") as content:
+        for demo in content["data"].values():
+            for part in ("obs", "next_obs"):
+                demo[f"{part}/robot0_gripper_qpos"] = np.zeros((len(demo["actions"]), 0))
+    assert all(set(trajectory.observations) == set(SHAPES) for trajectory in read_demonstrations(file))
+    with pytest.raises(ValueError, match=r"demo_0: obs/robot0_gripper_qpos: shape is \(5, 0\), not \(steps, n\)"):
+        read_demonstrations(file, {"state": "robot0_gripper_qpos"})
+
+
 def test_a_round_trip_is_exact(tmp_path):
     rng = np.random.default_rng(0)
     written = [
