@@ -40,7 +40,7 @@ file may be used with observations that have different success speeds: pass the 
 from envs.demonstrations.load import load_demonstrations
 from envs.demonstrations.minari import save_minari
 from envs.demonstrations.read import read_demonstrations
-from envs.demonstrations.robomimic import save_demonstrations
+from envs.demonstrations.save import save_demonstrations
 from envs.demonstrations.success import first_success
 from envs.demonstrations.trajectory import PUSH_SHAPES, Trajectory, warn_if_longer
 

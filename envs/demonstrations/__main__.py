@@ -17,7 +17,7 @@ from envs.command import one_line_errors
 from envs.demonstrations.dataset import Dataset
 from envs.demonstrations.minari import dataset_path, save_minari
 from envs.demonstrations.read import MINARI, read_dataset
-from envs.demonstrations.robomimic import save_demonstrations
+from envs.demonstrations.save import save_demonstrations
 
 SUFFIXES = (".hdf5", ".h5")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from envs.demonstrations.hdf5 import Reader, opened
-from envs.demonstrations.robomimic import read_demonstrations_of
+from envs.demonstrations.robomimic import read_trajectories
 from envs.demonstrations.success import Success, first_success
 from envs.demonstrations.trajectory import PUSH_SHAPES, Bounds, Shape, Trajectory, check_bounds
 
@@ -59,7 +59,7 @@ def load_demonstrations(
         return {name: shapes[name] for name in names}
 
     with opened(path) as file:
-        trajectories = read_demonstrations_of(file, Reader(), choose, filter_key, bounds[0].shape, states)
+        trajectories = read_trajectories(file, Reader(), choose, filter_key, bounds[0].shape, states)
     for trajectory in trajectories:
         if trajectory.actions is not None:
             check_bounds(trajectory.actions, bounds, f"{path}: {trajectory.name}: actions")

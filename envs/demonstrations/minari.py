@@ -21,7 +21,7 @@ import numpy as np
 
 from envs.demonstrations.dataset import OBSERVATION, Dataset
 from envs.demonstrations.hdf5 import Reader, has, opened, read
-from envs.demonstrations.robomimic import check_writable
+from envs.demonstrations.save import check_writable
 from envs.demonstrations.trajectory import Shape, Trajectory, check, check_length
 from envs.files import read_regular
 from envs.push.make import gymnasium_arguments

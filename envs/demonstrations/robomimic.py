@@ -1,10 +1,8 @@
-"""Read and write demonstrations in robomimic's HDF5 layout, described in `envs.demonstrations`."""
+"""Read demonstrations in robomimic's HDF5 layout, described in `envs.demonstrations`."""
 
 import json
 import math
-import os
 import re
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +14,6 @@ import numpy as np
 from envs.demonstrations.dataset import Dataset
 from envs.demonstrations.hdf5 import Reader, has, opened, read
 from envs.demonstrations.trajectory import Shape, Trajectory, check, check_length, check_rows
-from envs.files import check_replaceable
 
 # From the names of the observations in a demonstration and the beginning of a message, those to read and the shapes of
 # their rows; None is any shape.
@@ -53,13 +50,13 @@ def read_robomimic(path: Path, names: Sequence[str] | None, filter_key: str | No
                 raise ValueError(f"{where}: has no observation")
             return dict.fromkeys(chosen)
 
-        trajectories = read_demonstrations_of(file, reader, choose, filter_key)
+        trajectories = read_trajectories(file, reader, choose, filter_key)
         listed = _filter_keys(reader, file)
         trajectories = [replace(t, filter_keys=tuple(k for k in listed if t.name in listed[k])) for t in trajectories]
         return Dataset("HDF5 (robomimic)", trajectories, _env_args(reader, file))
 
 
-def read_demonstrations_of(
+def read_trajectories(
     file: h5py.File,
     reader: Reader,
     choose: Choose,
@@ -93,62 +90,6 @@ def read_demonstrations_of(
     signals = {"actions": action} | SIGNALS | (SIMULATOR if states else {})
     declared = {name: _declared(reader, group, f"{path}: {name}", choose, signals) for name, group in groups.items()}
     return [_read(reader, groups[name], declared[name], name, f"{path}: {name}") for name in names]
-
-
-def save_demonstrations(
-    path: str | Path, trajectories: Sequence[Trajectory], env_args: dict[str, Any], overwrite: bool = False
-) -> None:
-    """Validate demonstrations and write them to a file atomically.
-
-    Args:
-        path: HDF5 file; its directory is created if missing.
-        trajectories: Demonstrations to write.
-        env_args: Arguments from which the environment was built, stored as JSON.
-        overwrite: Whether to replace an existing file.
-
-    Raises:
-        ValueError: There is no demonstration, or a demonstration does not follow the layout.
-        FileExistsError: The file exists and `overwrite` is not set.
-    """
-    path = Path(path)
-    check_writable(trajectories, str(path))
-    if path.exists() and not overwrite:
-        raise FileExistsError(f"{path}: exists already; choose another name or --overwrite")
-    check_replaceable(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    try:
-        with h5py.File(temporary, "w") as file:
-            data = file.create_group("data")
-            data.attrs["env_args"] = json.dumps(env_args)
-            data.attrs["total"] = sum(trajectory.horizon for trajectory in trajectories)
-            for i, trajectory in enumerate(trajectories):
-                _write(data.create_group(f"demo_{i}"), trajectory)
-            for key in dict.fromkeys(key for trajectory in trajectories for key in trajectory.filter_keys):
-                listed = [f"demo_{i}" for i, trajectory in enumerate(trajectories) if key in trajectory.filter_keys]
-                file[f"mask/{key}"] = np.array(listed, dtype="S")
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(temporary).chmod(0o666 & ~mask)  # mkstemp creates files that other users cannot read
-        Path(temporary).replace(path)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
-
-
-def check_writable(trajectories: Sequence[Trajectory], where: str) -> None:
-    """Check that there are demonstrations, that they are valid, and that HDF5 can hold them.
-
-    Raises:
-        ValueError: One of these does not hold.
-    """
-    if not trajectories:
-        raise ValueError(f"{where}: no demonstration to write")
-    for i, trajectory in enumerate(trajectories):
-        check(trajectory, f"{where}: demo_{i}")
-        unnamable = [name for name in trajectory.observations if not re.fullmatch(r"[^/.\0][^/\0]*", name)]
-        if unnamable:
-            raise ValueError(f"{where}: demo_{i}: obs: HDF5 takes no array named {unnamable[0]!r}; rename it")
 
 
 def _masks(reader: Reader, file: h5py.File) -> Mapping[str, Any]:
@@ -287,24 +228,3 @@ def _with_last(arrays: dict[str, np.ndarray], steps: int, where: str) -> np.ndar
         raise ValueError(f"{where}: last_state: has {len(last)} numbers, but a row of states has {states.shape[1]}")
     check_rows(last[None], (None,), f"{where}: last_state")
     return np.concatenate([states, last[None]])
-
-
-def _write(group: h5py.Group, trajectory: Trajectory) -> None:
-    horizon = trajectory.horizon
-    arrays = {f"obs/{name}": rows[:-1] for name, rows in trajectory.observations.items()}
-    arrays |= {f"next_obs/{name}": rows[1:] for name, rows in trajectory.observations.items()}
-    last = np.arange(1, horizon + 1) == horizon
-    arrays["rewards"] = last.astype(float) if trajectory.rewards is None else trajectory.rewards
-    arrays["dones"] = last.astype(np.uint8) if trajectory.dones is None else trajectory.dones
-    if trajectory.actions is not None:
-        arrays["actions"] = trajectory.actions
-    if trajectory.states is not None:
-        arrays["states"] = trajectory.states[:horizon]
-        if len(trajectory.states) > horizon:
-            arrays["last_state"] = trajectory.states[-1]
-    for name, rows in arrays.items():
-        group.create_dataset(name, data=rows, compression="gzip")
-    group.attrs["num_samples"] = horizon
-    for key in ("grid", "seed", "end_effector", "model_file"):
-        if getattr(trajectory, key) is not None:
-            group.attrs[key] = getattr(trajectory, key)

@@ -182,11 +182,16 @@ def test_no_more_memory_is_taken_than_is_counted(file, dtype, following):
     rows = 200_000
     with h5py.File(file, "r+") as content:
         demo = content["data/demo_0"]
-        for key, shape in (("obs/state", (rows + 1, 8)), ("obs/pointcloud", (rows + 1, 2, 4)), ("actions", (rows, 2))):
-            declared(demo, key, shape, dtype=dtype)
+        parts = {"obs": rows, "next_obs": rows} if following else {"obs": rows + 1}
+        for part, length in parts.items():
+            declared(demo, f"{part}/state", (length, 8), dtype=dtype)
+            declared(demo, f"{part}/pointcloud", (length, 2, 4), dtype=dtype, chunks=(1000, 2, 4))
+        declared(demo, "actions", (rows, 2), dtype=dtype)
         for key in ("rewards", "dones"):
             declared(demo, key, (rows,))
-        del demo["next_obs"], demo.attrs["num_samples"]
+        if not following:
+            del demo["next_obs"]
+        del demo.attrs["num_samples"]
     counted = 2 * rows * 10 * (12 if dtype == "f4" else 16)
     tracemalloc.start()
     try:
