@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from envs.demonstrations.dataset import OBSERVATION, Dataset
-from envs.demonstrations.hdf5 import BUDGET, is_native, size_of
+from envs.demonstrations.hdf5 import BUDGET, damaged, is_native, size_of
 from envs.demonstrations.trajectory import Trajectory, check, check_rows
 from envs.files import open_regular
 
@@ -150,4 +150,4 @@ def _intact(where: str | Path) -> Iterator[None]:
         zipfile.BadZipFile,
         zlib.error,
     ) as error:
-        raise ValueError(f"{where}: truncated or damaged ({str(error).splitlines()[0]})") from error
+        raise damaged(where, error) from error

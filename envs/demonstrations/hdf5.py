@@ -7,7 +7,7 @@ all required arrays of a file are declared first and read afterwards.
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +35,7 @@ def opened(path: Path) -> Iterator[h5py.File]:
         with h5py.File(path, "r", locking="best-effort") as file:
             yield file
     except (OSError, RuntimeError, KeyError) as error:
-        raise ValueError(f"{path}: truncated or damaged ({str(error).splitlines()[0]})") from error
+        raise damaged(path, error) from error
 
 
 def _refuse_unreadable(path: Path) -> None:
@@ -51,6 +51,16 @@ def _refuse_unreadable(path: Path) -> None:
         raise ValueError(f"{path}: the file is empty")
     if not h5py.is_hdf5(path):
         raise ValueError(f"{path}: not an HDF5 file; python -m envs.demonstrations convert writes one")
+
+
+def damaged(where: str | Path, error: Exception) -> ValueError:
+    """Return the error, in one line, of a file that a library cannot read."""
+    return ValueError(f"{where}: truncated or damaged ({' '.join(str(error).split()) or type(error).__name__})")
+
+
+def members(group: Mapping[str, Any]) -> list[str]:
+    """Return the names of the members of a group; those that are no text are skipped."""
+    return [name for name in group if isinstance(name, str)]
 
 
 def has(parent: h5py.Group, key: str) -> bool:

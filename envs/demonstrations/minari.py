@@ -20,7 +20,7 @@ import h5py
 import numpy as np
 
 from envs.demonstrations.dataset import OBSERVATION, Dataset
-from envs.demonstrations.hdf5 import Reader, has, opened, read
+from envs.demonstrations.hdf5 import Reader, damaged, has, members, opened, read
 from envs.demonstrations.save import check_writable
 from envs.demonstrations.trajectory import Shape, Trajectory, check, check_length
 from envs.files import read_regular
@@ -58,7 +58,9 @@ def read_minari(path: Path, names: Sequence[str] | None, filter_key: str | None)
     file_path = data / "main_data.hdf5"
     with opened(file_path) as file:
         reader = Reader()
-        episodes = sorted((n for n in file if re.fullmatch(r"episode_\d{1,9}", n)), key=lambda name: int(name[8:]))
+        episodes = sorted(
+            (n for n in members(file) if re.fullmatch(r"episode_\d{1,9}", n)), key=lambda name: int(name[8:])
+        )
         if not episodes:
             raise ValueError(f"{file_path}: holds no episode")
         groups = {name: reader.group(file, name, f"{file_path}: {name}") for name in episodes}
@@ -150,7 +152,7 @@ def _make(env_args: Mapping[str, Any], trajectory: Trajectory) -> gym.Env | None
         try:
             return gym.make(**arguments)
         except (gym.error.Error, ImportError, OSError, TypeError, ValueError) as error:
-            reason = str(error).splitlines()[0]
+            reason = " ".join(str(error).split())
     print(f"the data set names no environment: {name} ({reason})")
     return None
 
@@ -199,7 +201,7 @@ def _metadata(path: Path) -> dict[str, Any]:
     except FileNotFoundError as error:
         raise ValueError(f"{path}: is missing; not a Minari data set") from error
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(f"{path}: damaged ({str(error).splitlines()[0]})") from error
+        raise damaged(path, error) from error
     if metadata.get("data_format", "hdf5") != "hdf5":
         raise ValueError(f"{path}: data_format: is {metadata['data_format']!r}; only 'hdf5' is read")
     return metadata
@@ -239,7 +241,7 @@ def _leaves(
     if address in seen:
         raise ValueError(f"{where}: is another name of a group that was read already")
     seen.add(address)
-    for inner in member:
+    for inner in members(member):
         yield from _leaves(reader, member, inner, f"{name}.{inner}" if name else inner, f"{where}/{inner}", seen)
 
 

@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 
 from envs.demonstrations.dataset import Dataset
-from envs.demonstrations.hdf5 import Reader, has, opened, read
+from envs.demonstrations.hdf5 import Reader, has, members, opened, read
 from envs.demonstrations.trajectory import Shape, Trajectory, check, check_length, check_rows
 
 # From the names of the observations in a demonstration and the beginning of a message, those to read and the shapes of
@@ -79,7 +79,7 @@ def read_trajectories(
     """
     path = file.filename
     data = reader.group(file, "data", f"{path}: data") if has(file, "data") else {}
-    names = [name for name in data if re.fullmatch(r"demo_\d{1,9}", name)]
+    names = [name for name in members(data) if re.fullmatch(r"demo_\d{1,9}", name)]
     if not names:
         raise ValueError(f"{path}: holds no demonstration (data/demo_0, …)")
     if filter_key is not None:
@@ -99,7 +99,7 @@ def _masks(reader: Reader, file: h5py.File) -> Mapping[str, Any]:
 def _filtered(reader: Reader, file: h5py.File, names: list[str], filter_key: str) -> list[str]:
     """Return the demonstrations that a filter key lists."""
     masks = _masks(reader, file)
-    known = sorted(masks)
+    known = sorted(members(masks))
     if filter_key not in known:
         raise ValueError(f"{file.filename}: has no filter key {filter_key!r}; it has {', '.join(known) or 'none'}")
     where = f"{file.filename}: mask/{filter_key}"
@@ -114,7 +114,7 @@ def _filtered(reader: Reader, file: h5py.File, names: list[str], filter_key: str
 def _filter_keys(reader: Reader, file: h5py.File) -> dict[str, list[str]]:
     """Return the names of demonstrations by filter key."""
     masks, most = _masks(reader, file), len(file["data"])
-    return {key: reader.names(masks, key, most, f"{file.filename}: mask/{key}") for key in masks}  # type: ignore[arg-type]
+    return {key: reader.names(masks, key, most, f"{file.filename}: mask/{key}") for key in members(masks)}  # type: ignore[arg-type]
 
 
 def _env_args(reader: Reader, file: h5py.File) -> dict[str, Any]:
@@ -138,7 +138,8 @@ def _left_out(file: h5py.File) -> list[str]:
     empty, images = set(), dict[str, int]()
 
     def add(name: str, member: Any) -> None:
-        if isinstance(member, h5py.Dataset) and re.fullmatch(r"data/demo_\d+/obs/[^/]+", name):
+        text = name if isinstance(name, str) else ""  # names that are no text are skipped
+        if isinstance(member, h5py.Dataset) and re.fullmatch(r"data/demo_\d+/obs/[^/]+", text):
             observation, row = name.rpartition("/")[2], math.prod(member.shape[1:])
             if row == 0:
                 empty.add(observation)
@@ -162,7 +163,7 @@ def _declared(
             "the states back and writes them"
         )
     observations = reader.group(group, "obs", f"{where}: obs")
-    chosen = choose(list(observations), f"{where}: obs")
+    chosen = choose(members(observations), f"{where}: obs")
     arrays = {f"obs/{n}": reader.declared(observations, n, shape, f"{where}: obs/{n}") for n, shape in chosen.items()}
     if has(group, "next_obs"):
         following = reader.group(group, "next_obs", f"{where}: next_obs")

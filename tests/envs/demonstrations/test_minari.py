@@ -147,8 +147,8 @@ def put(group, key, rows):
 
 WRONG = {
     "arrow": (change("data_format", "arrow"), "metadata.json: data_format: is 'arrow'; only 'hdf5' is read"),
-    "spaces": (change("observation_space", "{"), "metadata.json: damaged"),
-    "list": (lambda data: (data / "metadata.json").write_text("[]"), "metadata.json: damaged"),
+    "spaces": (change("observation_space", "{"), "metadata.json: truncated or damaged"),
+    "list": (lambda data: (data / "metadata.json").write_text("[]"), "metadata.json: truncated or damaged"),
     "no description": (lambda data: (data / "metadata.json").unlink(), "metadata.json: is missing; not a Minari"),
     "no data": (lambda data: (data / "main_data.hdf5").unlink(), "main_data.hdf5: no such file"),
     "no episode": (content(lambda f: f.pop("episode_0")), "main_data.hdf5: holds no episode"),

@@ -126,6 +126,14 @@ def test_observations_without_a_number_are_read_by_nobody(file):
         read_demonstrations(file, {"state": "robot0_gripper_qpos"})
 
 
+def test_names_that_are_no_text_are_skipped(file):
+    with h5py.File(file, "r+") as content:
+        for group in (content["data"], content["data/demo_0/obs"], content["mask"]):
+            group[b"\xff"] = np.zeros(3)
+    assert [set(trajectory.observations) for trajectory in read_demonstrations(file)] == [set(SHAPES)] * 2
+    assert load_demonstrations(file, "object", "train", {"object": (14,)}, actions=(-np.ones(7), np.ones(7)))
+
+
 def test_a_round_trip_is_exact(tmp_path):
     rng = np.random.default_rng(0)
     written = [
