@@ -32,7 +32,11 @@ class Info:
 
 @dataclass(frozen=True)
 class Convert:
-    """Write the demonstrations of a file in another format."""
+    """Write the demonstrations of a file in another format.
+
+    Observations, actions, rewards, dones, seeds and sets of demonstrations are written, and in HDF5 the states and the
+    model of the simulator; what else the source holds is left out.
+    """
 
     source: Annotated[str, tyro.conf.Positional]
     """HDF5 file of robomimic, .npz or .npy file, directory of a Minari data set, or minari:ID."""

@@ -159,8 +159,8 @@ def _declared(
     """Declare the arrays of a demonstration; return them by their names in its group."""
     if has(group, "states") and not has(group, "obs"):
         raise ValueError(
-            f"{where}: has states of the simulator, but no observations; robomimic's dataset_states_to_obs.py plays "
-            "the states back and writes them"
+            f"{where}: has states of the simulator, but no observations; robomimic's convert_robosuite.py and "
+            "dataset_states_to_obs.py play the states back and write them"
         )
     observations = reader.group(group, "obs", f"{where}: obs")
     chosen = choose(members(observations), f"{where}: obs")
