@@ -31,6 +31,7 @@ from agents.runs.fault_report import reporting
 from agents.runs.lock import locked
 from agents.sac import SAC
 from agents.sac.device import resolve_device
+from agents.tasks import available_tasks, get_task
 from agents.tasks.named import register_named
 from envs.command import one_line_errors
 from envs.files import write_text
@@ -135,11 +136,12 @@ def parse(arguments: list[str] | None = None) -> PretrainConfig:
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     resumed = value_of(arguments, "--resume")
-    default = PretrainConfig() if resumed is None else stored_config(Path(resumed))
-    config = tyro.cli(PretrainConfig, args=arguments, default=default, prog="python -m agents.pretrain")
     for flag in ("--task", "--encoder"):
         register_named([value_of(arguments, flag)], flag)
-    return config
+    task = value_of(arguments, "--task")
+    first = next(iter(get_task(task if task in available_tasks() else PretrainConfig.task).views))
+    default = PretrainConfig(obs=first) if resumed is None else stored_config(Path(resumed))
+    return tyro.cli(PretrainConfig, args=arguments, default=default, prog="python -m agents.pretrain")
 
 
 @one_line_errors

@@ -51,7 +51,7 @@ class PretrainConfig:
     """Pre-train the prior: a goal policy in the obstacle-free plane and its value Ṽ_g(s; g) = γ^steps."""
 
     obs: str = "state"
-    """Observation of the prior: state, pointcloud, or one of a task of your own."""
+    """Observation of the prior: state, pointcloud, or one of a task of your own, whose first is the default."""
     task: str = "push-slot"
     """Registered task, or module:Name of your own; the prior is learned in the environment that it defines for it."""
     encoder: str | None = None

@@ -19,8 +19,8 @@ class VisualizeConfig:
 
     task: str = SLOT
     """Registered task, or module:Name of your own."""
-    obs: str = "state"
-    """Observation of a task of your own."""
+    obs: str | None = None
+    """Observation of a task of your own; default: its first."""
     axes: tuple[int, int] = (0, 1)
     """Numbers of a goal of your own task along the axes of the map."""
     out: Path = Path("runs/visualize")

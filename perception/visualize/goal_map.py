@@ -56,14 +56,16 @@ def draw_potentials(config: VisualizeConfig) -> Figure:
         FileNotFoundError: A file is missing.
         ValueError: The goal has no such number, or the files do not fit.
     """
-    usual = default_config("default", config.obs, None, get_task(config.task).settings)
+    task = get_task(config.task)
+    obs = config.obs or next(iter(task.views))
+    usual = default_config("default", obs, None, task.settings)
     files: dict[str, Any] = {
         name: getattr(config, name) for name in ("estimator", "demonstrations", "filter_key", "grids")
     }
     training = replace(usual, task=config.task, **files)
     estimator, radii = load_estimator(training), config.radius or (usual.potential.radius,)
     with closing(make_env(training)) as env:
-        demonstrations = [found.observations[config.obs] for found in load_trajectories(training, env)]
+        demonstrations = [found.observations[obs] for found in load_trajectories(training, env)]
         start, _ = env.reset(seed=config.seed)
     figure = Figure(figsize=(6.5 * len(radii), 5.5 * len(config.combine)), layout="constrained", dpi=110)
     places = figure.subplots(len(config.combine), len(radii), squeeze=False)

@@ -66,13 +66,14 @@ def write_demonstration(path, stop=12):
     for _ in range(stop):
         actions.append(np.full(2, 3.6))
         rows.append(flat.step(actions[-1])[0])
-    save_demonstrations(path, [Trajectory({"state": np.stack(rows)}, np.stack(actions))], {"env_name": "corridor"})
+    save_demonstrations(path, [Trajectory({"place": np.stack(rows)}, np.stack(actions))], {"env_name": "corridor"})
 
 
 corridor = gymnasium_task(
     make,
     partial(make, roaming=True),
     success="won",
+    obs="place",
     demonstrations=Path("corridor.hdf5"),
     settings={"potential.radius": 0.9, "steps": 120, "learner.learning_starts": 40, "learner.batch_size": 16},
 )

@@ -102,13 +102,13 @@ def test_a_checkpoint_restores_any_deterministic_environment():
 
 
 def test_demonstrations_are_cut_rescaled_and_end_in_the_goal_set(here, capsys):
-    config = TrainConfig(task=NAME)
+    config = TrainConfig(task=NAME, obs="place")
     env = make_env(config)
     (found,) = load_trajectories(config, env)
     assert "cut from 12 to 10 steps" in capsys.readouterr().out
     np.testing.assert_allclose(found.actions, 0.8, rtol=1e-6)
     env.reset(seed=3)
-    for action, expected in zip(found.actions, found.observations["state"][1:], strict=True):
+    for action, expected in zip(found.actions, found.observations["place"][1:], strict=True):
         np.testing.assert_allclose(env.step(action)[0], expected, atol=1e-6)
     refuse_failed([found], config)
     with pytest.raises(ValueError, match=r"is no success at its end, 1\.\d+ from the goal"):
@@ -131,7 +131,7 @@ def test_settings_of_the_task_are_defaults(here):
 
 def test_an_observation_of_another_name_is_one_line(here, capsys):
     error = one_line(train, ["--task", NAME, "--obs", "cloud"], capsys)
-    assert "--obs: unknown observation 'cloud'; this task has: state" in error
+    assert "--obs: unknown observation 'cloud'; this task has: place" in error
 
 
 @pytest.mark.slow
@@ -159,12 +159,12 @@ def test_every_command_takes_the_task(here, capsys):
     words = ["--task", NAME, "--method", "buffer", "buffer+potential", "--seeds", "1", "--parallel", "1"]
     compare([*words, "--runs", "matrix", "--", "--estimator", "prior.pt", *SHORT[:4]])
     report = (here / "comparison/report.md").read_text()
-    assert "state buffer+potential" in report and "| 99 |" not in report  # not the paper's numbers
+    assert "place buffer+potential" in report and "| 99 |" not in report  # not the paper's numbers
     page = (here / "comparison/report.html").read_text()
-    assert "state: product, radius 0.9" in page and page.count("data:video/mp4") == 2
+    assert "place: product, radius 0.9" in page and page.count("data:video/mp4") == 2
 
 
 def test_a_file_and_a_preset_are_not_both_taken(here, capsys):
     error = one_line(train, ["--config", "config.json", "--preset", "paper"], capsys)
     assert "--config and --preset both give the defaults of all settings; leave one out" in error
-    assert get_task(NAME).view("state").encoder == "identity" and make(roaming=True).unwrapped.roaming
+    assert get_task(NAME).view("place").encoder == "identity" and make(roaming=True).unwrapped.roaming
