@@ -21,7 +21,7 @@ class VisualizeConfig:
     """Registered task, or module:Name of your own."""
     obs: str | None = None
     """Observation of a task of your own; default: its first."""
-    axes: tuple[int, int] = (0, 1)
+    axes: Annotated[tuple[int, int], Range(0, 1000)] = (0, 1)
     """Numbers of a goal of your own task along the axes of the map."""
     out: Path = Path("runs/visualize")
     """Directory to write to."""

@@ -54,7 +54,7 @@ FLAGS += [("envs.record", flag, False) for flag in ("--grids", "--episodes", "--
 
 @pytest.mark.parametrize("module, flag, real", FLAGS)
 def test_a_number_that_cannot_be_is_refused(module, flag, real, tmp_path, monkeypatch, capsys):
-    repeat = 2 if flag in ("--learner.target-bounds", "--learner.guide-decay") else 1
+    repeat = 2 if flag in ("--learner.target-bounds", "--learner.guide-decay", "--axes") else 1
     for value in [str(10**30), *(["nan", "inf", "-1e999"] * real)]:
         refused(module, flag, [value] * repeat, tmp_path, monkeypatch, capsys)
 
