@@ -12,6 +12,38 @@ Reached = float | Callable[[np.ndarray], np.ndarray]
 """Distance from the goal within which it is reached, or a function of the differences achieved − desired (B, goal)."""
 
 
+def goal_reward(
+    goals: GoalSet, reached: Reached, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: Any = None
+) -> np.ndarray:
+    """Return 1 where the goal is reached, else 0.
+
+    Args:
+        goals: Goal set of the observations.
+        reached: See `Reached`.
+        achieved_goal: Achieved goals (…, `goals.reported`).
+        desired_goal: Desired goals (…, `goals.reported`).
+        info: Ignored.
+    """
+    offset = (np.asarray(achieved_goal) - desired_goal)[..., : goals.goal_dim]
+    near = (
+        reached(offset)
+        if callable(reached)
+        else goals.length(np.atleast_2d(offset)).reshape(offset.shape[:-1]) <= reached
+    )
+    return np.asarray(near, dtype=float)
+
+
+def check_reached(reached: Any) -> Reached:
+    """Return `reached` if it is a `Reached`.
+
+    Raises:
+        ValueError: It is not.
+    """
+    if not (callable(reached) or (isinstance(reached, int | float) and reached > 0)):
+        raise ValueError(f"reached is {reached!r}; give a distance above 0, or a function of the differences")
+    return reached
+
+
 class Play(gym.Wrapper):
     """Reward 1 and end the episode where the observed goal is reached; success elsewhere is ignored.
 
@@ -40,29 +72,12 @@ class Play(gym.Wrapper):
             raise ValueError(
                 f"{env.unwrapped} has no compute_reward: give reached=, the distance within which a goal is reached"
             )
-        if not (reached is None or callable(reached) or (isinstance(reached, int | float) and reached > 0)):
-            raise ValueError(f"reached is {reached!r}; give a distance above 0, or a function of the differences")
-        self.goals, self.reached = goals, reached
+        self.goals, self.reached = goals, check_reached(self._rewarded if reached is None else reached)
         self.observation_space = gym.spaces.Box(-np.inf, np.inf, shape, np.float32)
 
     def goal_reward(self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: Any = None) -> np.ndarray:
-        """Return 1 where the goal is reached, else 0.
-
-        Args:
-            achieved_goal: Achieved goals (…, `goals.reported`).
-            desired_goal: Desired goals (…, `goals.reported`).
-            info: Ignored.
-        """
-        offset = (np.asarray(achieved_goal) - desired_goal)[..., : self.goals.goal_dim]
-        if self.reached is None:
-            compute, zero = self.env.unwrapped.compute_reward, np.zeros_like(offset)  # type: ignore[attr-defined]
-            return np.asarray(compute(offset, zero, {}) == compute(zero, zero, {}), dtype=float)
-        near = (
-            self.reached(offset)
-            if callable(self.reached)
-            else self.goals.length(np.atleast_2d(offset)).reshape(offset.shape[:-1]) <= self.reached
-        )
-        return np.asarray(near, dtype=float)
+        """Return 1 where the goal is reached, else 0 (`agents.prior.play.goal_reward`)."""
+        return goal_reward(self.goals, self.reached, achieved_goal, desired_goal)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start an episode."""
@@ -82,6 +97,11 @@ class Play(gym.Wrapper):
         desired = np.zeros_like(achieved)
         reached = bool(self.goal_reward(achieved, desired))
         return {**info, "achieved_goal": achieved, "desired_goal": desired, "is_success": reached}
+
+    def _rewarded(self, offset: np.ndarray) -> np.ndarray:
+        """Return where `compute_reward` of a GoalEnv gives the reward that it gives at the goal."""
+        compute, zero = self.env.unwrapped.compute_reward, np.zeros_like(offset)  # type: ignore[attr-defined]
+        return compute(offset, zero, {}) == compute(zero, zero, {})
 
     @staticmethod
     def _single(observation: np.ndarray) -> np.ndarray:
