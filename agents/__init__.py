@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 import envs  # noqa: F401 (first: it sets the number of BLAS threads before NumPy is loaded)
 
 if TYPE_CHECKING:
-    from agents.fit import fit_value
+    from agents.fit import fit_value, fit_value_offline
     from agents.sac.algorithm import SAC
 
-_HOMES = {"SAC": "agents.sac", "fit_value": "agents.fit"}
-__all__ = ["SAC", "fit_value"]
+_HOMES = {"SAC": "agents.sac", "fit_value": "agents.fit", "fit_value_offline": "agents.fit"}
+__all__ = ["SAC", "fit_value", "fit_value_offline"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,13 +1,11 @@
 """Pre-train Ṽ_g in the obstacle-free plane: ``python -m agents.pretrain --obs state --out FILE``."""
 
-import json
 import shlex
 import shutil
 import sys
 from contextlib import closing
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import torch
 import tyro
@@ -21,40 +19,37 @@ from agents.evaluation.episodes import evaluate
 from agents.methods.memory import check_pretraining_memory
 from agents.prior.calibration import Calibration, calibrate
 from agents.prior.config import CONFIG, PretrainConfig, stored_config
+from agents.prior.episodes import recorded_episodes, save_episodes
 from agents.prior.learner import make_goal_learner, make_play
 from agents.prior.value_head import to_estimator
 from agents.progress import say
-from agents.report.calibration import plot_calibration
+from agents.report.prior import refuse_existing, write_prior
 from agents.runs.callbacks import Checkpoint, Progress
 from agents.runs.checkpoint import list_checkpoints, load_checkpoint, newest_intact, set_aside, step_of
 from agents.runs.fault_report import reporting
 from agents.runs.lock import locked
 from agents.sac import SAC
 from agents.sac.device import resolve_device
-from agents.tasks import available_tasks, get_task
+from agents.tasks import first_observation
 from agents.tasks.named import register_named
 from envs.command import one_line_errors
 from envs.files import write_text
 from shaping.value import ValueEstimator
 
 
-def pretrain(config: PretrainConfig) -> tuple[ValueEstimator, dict[str, Any], Calibration]:
-    """Train the goal policy, fit the value head to its critics, and calibrate the estimator.
-
-    Returns:
-        The estimator, its report (plain data) and its calibration.
-    """
+def pretrain(config: PretrainConfig) -> tuple[ValueEstimator, Calibration]:
+    """Train the goal policy, fit the value head to its critics, and calibrate the estimator."""
     model = learn(config)
     estimator = to_estimator(model, config)
-    calibration = calibrate(estimator, make_play(config), config.episodes)
-    return estimator, {"config": _settings(config), **calibration.to_dict()}, calibration
+    return estimator, calibrate(estimator, make_play(config), config.episodes)
 
 
 def learn(config: PretrainConfig) -> SAC:
-    """Train the goal policy and its critics, and write checkpoints.
+    """Train the goal policy and its critics, write checkpoints and, if configured, the episodes of the training.
 
     Raises:
-        FileExistsError: The estimator file exists; or checkpoints exist and `resume` is not set.
+        FileExistsError: The estimator file exists; or checkpoints or the file of the episodes exist and `resume` is not
+            set.
         FileNotFoundError: `resume` is set and there are no checkpoints.
         ValueError: The checkpoints are damaged, belong to another configuration, are in use by another process, or
             have more steps than configured; or a number is out of range or not finite.
@@ -87,12 +82,10 @@ def learn(config: PretrainConfig) -> SAC:
     except KeyboardInterrupt:
         print(f"stopped at step {model.num_timesteps}; continue with --resume {shlex.quote(str(config.partial))}")
         raise SystemExit(130) from None
+    if config.record_play is not None:
+        save_episodes(config.record_play, config.obs, recorded_episodes(model.replay_buffer))  # type: ignore[arg-type]
+        print(f"wrote {config.record_play}")
     return model
-
-
-def _settings(config: PretrainConfig) -> dict[str, Any]:
-    """Return the settings that the result depends on, as plain data."""
-    return {k: v for k, v in asdict(config).items() if k not in ("out", "resume")}
 
 
 def _refuse(config: PretrainConfig) -> None:
@@ -100,13 +93,14 @@ def _refuse(config: PretrainConfig) -> None:
     check_settings(config)
     check_pretraining_memory(config)
     present = bool(list_checkpoints(config.partial))
-    if config.file.exists():
-        raise FileExistsError(f"{config.file} exists; move it away, or choose another --out")
+    refuse_existing(config.file, "--out")
     if config.resume is not None:
         if not present:
             raise FileNotFoundError(f"{config.partial} has no checkpoint to resume from")
         refuse_changes(config, stored_config(config.resume), config.resume)
-    elif present:
+        return
+    refuse_existing(config.record_play, "--record-play")
+    if present:
         again = f"--resume {shlex.quote(str(config.partial))}"
         raise FileExistsError(f"{config.partial} holds checkpoints; continue with {again}, or move them away")
 
@@ -138,8 +132,7 @@ def parse(arguments: list[str] | None = None) -> PretrainConfig:
     resumed = value_of(arguments, "--resume")
     for flag in ("--task", "--encoder"):
         register_named([value_of(arguments, flag)], flag)
-    task = value_of(arguments, "--task")
-    first = next(iter(get_task(task if task in available_tasks() else PretrainConfig.task).views))
+    first = first_observation(value_of(arguments, "--task"))
     default = PretrainConfig(obs=first) if resumed is None else stored_config(Path(resumed))
     return tyro.cli(PretrainConfig, args=arguments, default=default, prog="python -m agents.pretrain")
 
@@ -148,18 +141,8 @@ def parse(arguments: list[str] | None = None) -> PretrainConfig:
 def main(arguments: list[str] | None = None) -> None:
     """Entry point of ``python -m agents.pretrain``."""
     config = parse(arguments)
-    out = config.file
-    estimator, report, calibration = pretrain(config)
-    estimator.save(out)
-    write_text(config.beside(".json"), json.dumps(report, indent=2) + "\n")
-    plot_calibration(calibration, config.beside(".png"))
+    write_prior(*pretrain(config), config)
     shutil.rmtree(config.partial)
-    print(
-        f"goal policy succeeds in {calibration.success_rate:.1%} of {config.episodes} episodes; rank correlation of "
-        f"value and steps that remain {calibration.rank_correlation:.2f}; largest error against γ^n up to 15 steps "
-        f"{calibration.worst_error:.3f}"
-    )
-    print(f"wrote {out}, {config.beside('.json').name}, {config.beside('.png').name}")
 
 
 if __name__ == "__main__":

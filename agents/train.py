@@ -31,7 +31,7 @@ from agents.runs.machine import Occupation
 from agents.runs.resume import advice, prepare, refuse_existing, resume
 from agents.runs.tracking import TRACKERS
 from agents.sac import SAC
-from agents.tasks import available_tasks, get_task, make_env
+from agents.tasks import available_tasks, first_observation, get_task, make_env
 from agents.tasks.named import register_named
 from envs.command import one_line_errors
 from envs.files import write_text
@@ -204,9 +204,9 @@ def _default(arguments: list[str]) -> TrainConfig:
             raise ValueError("--config and --preset both give the defaults of all settings; leave one out")
         return replace(read_config_file(Path(file)), out=None, resume=None)
     task = value_of(arguments, "--task")
-    known = get_task(task if task in available_tasks() else TrainConfig.task)
-    obs = obs or next(iter(known.views))
-    return default_config(preset if preset in PRESETS else "default", obs, method, known.settings)
+    settings = get_task(task).settings if task in available_tasks() else {}
+    obs = obs or first_observation(task)
+    return default_config(preset if preset in PRESETS else "default", obs, method, settings)
 
 
 @one_line_errors

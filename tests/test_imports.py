@@ -24,7 +24,7 @@ LEVELS = (
     ("methods",),
     ("prior", "runs"),
     ("report",),
-    ("train", "evaluate", "export", "fit", "pretrain"),
+    ("train", "evaluate", "export", "fit", "pretrain", "pretrain_offline"),
     ("benchmark", "launch"),
     ("compare",),
 )

@@ -4,6 +4,7 @@
 with 1, so an exact estimator is 1 % above γ^n.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import torch
 from scipy.stats import spearmanr
 
+from agents.prior.episodes import Episode, GoalReward, achieved_goals
 from agents.progress import counted
 from shaping.success import succeeded
 from shaping.value import ValueEstimator
@@ -90,3 +92,40 @@ def calibrate(estimator: ValueEstimator, env: gym.Env, episodes: int, seed: int 
     if not won:
         raise ValueError(f"the goal policy reached no goal in {episodes} episodes: train it longer (--steps)")
     return Calibration(won / episodes, np.array(values), np.array(remaining), estimator.gamma)
+
+
+@torch.inference_mode()
+def calibrate_on(
+    episodes: Sequence[Episode], estimator: ValueEstimator, compute_reward: GoalReward, goal_speed: float
+) -> Calibration:
+    """Take the goal that each recorded episode achieves last, and pair each value with the remaining steps to it.
+
+    The steps are those of the recorded behaviour, which may take more of them than the goal policy: the order of the
+    values tells more than their size. Episodes that start at their goal, or pass it too fast, are left out.
+
+    Args:
+        episodes: Episodes on which the estimator was not trained.
+        estimator: Estimator.
+        compute_reward: See `GoalReward`.
+        goal_speed: Bound to which the velocities of the goals are clipped per axis.
+
+    Raises:
+        ValueError: All episodes were left out.
+    """
+    goals, values, remaining, reached = estimator.goals, [], [], 0
+    axes = len(range(*goals.counted.indices(goals.goal_dim)))
+    for episode in episodes:
+        observations = np.asarray(goals.centred(episode.observations))
+        achieved = achieved_goals(episode._replace(observations=observations), goals)
+        goal = achieved[-1:].copy()
+        goal[:, axes:] = goal[:, axes:].clip(-goal_speed, goal_speed)
+        there = np.flatnonzero(compute_reward(achieved, np.repeat(goal, len(achieved), axis=0), {}))
+        if not len(there) or there[0] == 0:
+            continue
+        aimed = goals.substitute(observations[: there[0]], goal[:, : goals.goal_dim].astype(np.float32))[:, 0]
+        reached += 1
+        values += estimator(torch.from_numpy(aimed)).tolist()
+        remaining += list(range(there[0], 0, -1))
+    if not reached:
+        raise ValueError(f"none of {len(episodes)} recorded episodes goes to where it ends: give longer ones")
+    return Calibration(reached / len(episodes), np.array(values), np.array(remaining), estimator.gamma)

@@ -3,7 +3,7 @@
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from agents.config.file import read_config_file
 from agents.config.train import check_temperature
@@ -47,8 +47,39 @@ class GoalLearnerConfig:
 
 
 @dataclass(frozen=True)
-class PretrainConfig:
-    """Pre-train the prior: a goal policy in the obstacle-free plane and its value Ṽ_g(s; g) = γ^steps."""
+class OfflineConfig:
+    """Settings of SAC on recorded episodes with hindsight goals; with the defaults, Ṽ_g predicts γ^steps."""
+
+    learning_rate: Annotated[float, Range(0, 1)] = 3e-4
+    """Learning rate of Adam for actor, critics and temperature."""
+    batch_size: Annotated[int, Range(1, 10**6)] = 256
+    """Transitions per gradient step."""
+    gamma: Annotated[float, Range(0, 1, "()")] = 0.99
+    """Discount per environment step."""
+    tau: Annotated[float, Range(0, 1, "(]")] = 0.005
+    """Target update rate τ per gradient step; fewer gradient steps need a larger rate."""
+    ent_coef: str = "auto_0.02"
+    """Temperature; "auto_X" adapts it from the initial value X."""
+    cloning: Annotated[float, Range(0, 1000)] = 0.1
+    """Steps that an action must save for each unit of squared distance from the recorded action; more keeps the goal
+    policy nearer to the data, which data with few actions from each state need."""
+    elsewhere: Annotated[float, Range(0, 1)] = 0.2
+    """Share of the hindsight goals that are achieved at a random step of the data, not later in the same episode."""
+    nearby: Annotated[float | None, Range(0, 1)] = None
+    """Share of the hindsight goals that are drawn around the achieved one instead; default: 0 for states, 1 for
+    clouds."""
+    goal_speed: Annotated[float, Range(0, 100)] = 0.05
+    """Maximum velocity per axis of the task's goals and of hindsight goals [m/s]; 0 for clouds, which contain no
+    velocity."""
+    success_speed: Annotated[float, Range(0, 100, "(]")] = 0.1
+    """Maximum speed relative to the goal at which the goal counts as reached [m/s]."""
+    value_steps: Annotated[int, COUNT] = 5000
+    """Gradient steps of the regression of the value head on the critics, after the training."""
+
+
+@dataclass(frozen=True)
+class PriorConfig:
+    """What every way to a prior has: the observation, the files, and the calibration at the end."""
 
     obs: str = "state"
     """Observation of the prior: state, pointcloud, or one of a task of your own, whose first is the default."""
@@ -56,34 +87,22 @@ class PretrainConfig:
     """Registered task, or module:Name of your own; the prior is learned in the environment that it defines for it."""
     encoder: str | None = None
     """Registered encoder, or module:Name of your own; default: that of the task's observation."""
-    steps: Annotated[int, COUNT] = 50_000
-    """Environment steps of the training."""
     out: Path | None = None
-    """Estimator file; default: estimators/push-plane-OBS.pt, or estimators/TASK-OBS.pt of a task of your own.
-    Until it is written, FILE.partial holds the checkpoints."""
-    resume: Path | None = None
-    """Directory FILE.partial of the checkpoints to resume from; only --steps may differ from the stored
-    configuration."""
+    """Estimator file; default: estimators/push-plane-OBS.pt, or estimators/TASK-OBS.pt of a task of your own."""
     seed: Annotated[int, SEED] = 0
-    """Seed of network weights, exploration and initial states."""
+    """Seed of network weights, exploration, initial states and sampling."""
     device: str = "auto"
     """cpu, cuda or auto, which selects CUDA if it is available."""
     episodes: Annotated[int, Range(1, 10**6)] = 200
     """Episodes of the final calibration."""
-    evaluate_every: Annotated[int, COUNT] = 5_000
-    """Environment steps between evaluations; a checkpoint is written at each."""
-    learner: GoalLearnerConfig = field(default_factory=GoalLearnerConfig)
+    learner: Any = None
+    """Settings of the learner."""
 
     @property
     def file(self) -> Path:
         """Estimator file."""
         prior = get_task(self.task).prior or self.task.replace(":", ".")
         return self.out or Path("estimators") / f"{prior}-{self.obs}.pt"
-
-    @property
-    def partial(self) -> Path:
-        """Directory of the checkpoints."""
-        return self.beside(".partial") if self.resume is None else _with_name(self.resume)
 
     def beside(self, suffix: str) -> Path:
         """Return the path of the file beside the estimator file with another suffix."""
@@ -112,6 +131,41 @@ class PretrainConfig:
         """Share of hindsight goals around the puck; 1 for clouds, because future goals would reveal the velocity."""
         default = 1.0 if isinstance(self.goals, CloudGoals) else 0.0
         return default if self.learner.nearby is None else self.learner.nearby
+
+
+@dataclass(frozen=True)
+class PretrainConfig(PriorConfig):
+    """Pre-train the prior: a goal policy in the obstacle-free plane and its value Ṽ_g(s; g) = γ^steps."""
+
+    steps: Annotated[int, COUNT] = 50_000
+    """Environment steps of the training. Until the estimator is written, FILE.partial holds the checkpoints."""
+    resume: Path | None = None
+    """Directory FILE.partial of the checkpoints to resume from; only --steps may differ from the stored
+    configuration."""
+    evaluate_every: Annotated[int, COUNT] = 5_000
+    """Environment steps between evaluations; a checkpoint is written at each."""
+    record_play: Path | None = None
+    """File (.npz) for the episodes of the training, from which agents.pretrain_offline learns a prior too."""
+    learner: GoalLearnerConfig = field(default_factory=GoalLearnerConfig)
+
+    @property
+    def partial(self) -> Path:
+        """Directory of the checkpoints."""
+        return self.beside(".partial") if self.resume is None else _with_name(self.resume)
+
+
+@dataclass(frozen=True)
+class OfflinePretrainConfig(PriorConfig):
+    """Pre-train the prior from recorded episodes alone: a goal policy and its value Ṽ_g(s; g) = γ^steps.
+
+    The environment is used for the calibration at the end.
+    """
+
+    data: Path = field(kw_only=True)
+    """Episodes: .npz of agents.pretrain --record-play, or HDF5 of demonstrations with actions."""
+    steps: Annotated[int, COUNT] = 30_000
+    """Gradient steps."""
+    learner: OfflineConfig = field(default_factory=OfflineConfig)
 
 
 def stored_config(directory: Path) -> PretrainConfig:

@@ -1,10 +1,12 @@
 """Learner of the prior's goal policy and its critics: SAC with hindsight goals."""
 
+from typing import Any
+
 import gymnasium as gym
 from stable_baselines3.common.monitor import Monitor
 
 from agents.methods.encoder import encoder_info
-from agents.prior.config import GoalLearnerConfig, PretrainConfig
+from agents.prior.config import GoalLearnerConfig, OfflineConfig, PretrainConfig, PriorConfig
 from agents.replay import HindsightReplayBuffer
 from agents.sac import SAC
 from agents.sac.device import resolve_device
@@ -15,7 +17,7 @@ from shaping.goals import GoalSet
 HIDDEN = (256, 256)  # hidden layers of goal policy, critics and value head
 
 
-def make_play(config: PretrainConfig) -> gym.Env:
+def make_play(config: PriorConfig) -> gym.Env:
     """Make the environment in which the prior is learned, with the prior's goals."""
     make, reached = get_task(config.task).make_play, config.learner.success_speed
     if make is None:
@@ -66,18 +68,15 @@ def goal_learner(
         seed: Seed of weights, exploration and sampling.
         device: cpu, cuda or auto.
     """
-    return SAC(
-        SharedEncoderPolicy,
-        Monitor(env),
-        learning_rate=learner.learning_rate,
+    return goal_sac(
+        env,
+        encoder,
+        learner,
+        seed,
+        device,
         buffer_size=steps,
-        batch_size=learner.batch_size,
         gradient_steps=learner.gradient_steps,
         learning_starts=learner.learning_starts,
-        gamma=learner.gamma,
-        ent_coef=learner.ent_coef,
-        target_bounds=(0.0, 1.0),
-        backup_entropy=False,
         replay_buffer_class=HindsightReplayBuffer,
         replay_buffer_kwargs={
             "goals": goals,
@@ -88,7 +87,29 @@ def goal_learner(
             "nearby_steps": learner.nearby_steps,
             "seed": seed,
         },
+    )
+
+
+def goal_sac(
+    env: gym.Env,
+    encoder: str,
+    learner: GoalLearnerConfig | OfflineConfig,
+    seed: int,
+    device: str,
+    **settings: Any,
+) -> SAC:
+    """Make SAC whose value is γ to the power of the number of steps (`goal_learner`); `settings` are further ones."""
+    return SAC(
+        SharedEncoderPolicy,
+        Monitor(env),
+        learning_rate=learner.learning_rate,
+        batch_size=learner.batch_size,
+        gamma=learner.gamma,
+        ent_coef=learner.ent_coef,
+        target_bounds=(0.0, 1.0),
+        backup_entropy=False,
         policy_kwargs=policy_settings(encoder, HIDDEN),
         seed=seed,
         device=resolve_device(device),
+        **settings,
     )

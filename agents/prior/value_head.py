@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from agents.methods.encoder import encoder_info
-from agents.prior.config import PretrainConfig
+from agents.prior.config import PriorConfig
 from agents.prior.learner import HIDDEN
 from agents.progress import counted
 from agents.sac import SAC
@@ -15,13 +15,11 @@ from shaping.goals import CloudGoals, StateGoals
 from shaping.value import ValueEstimator
 
 
-def to_estimator(model: SAC, config: PretrainConfig) -> ValueEstimator:
+def to_estimator(model: SAC, config: PriorConfig) -> ValueEstimator:
     """Make the estimator of a pre-training (`fit_head`)."""
     learner, task = config.learner, get_task(config.task)
-    usual = config.goals.name == config.obs and config.goals in (
-        StateGoals(),
-        CloudGoals(),
-    )  # which the file need not hold
+    # A file need not hold the goals of the pushing task.
+    usual = config.goals.name == config.obs and config.goals in (StateGoals(), CloudGoals())
     estimator = ValueEstimator(
         config.obs,
         encoder_info(config).name,

@@ -16,9 +16,9 @@ class HindsightReplayBuffer(StoredReplayBuffer):
     """Hindsight experience replay (Andrychowicz et al. 2017) by shifting observations.
 
     The hindsight goal of a relabelled transition is the goal achieved at a later step of the same episode (strategy
-    "future") or a random point around the puck. An episode also ends at a row that the next row does not continue.
-    Reward *and* terminal flag are recomputed from the achieved goal of the next state, so that the value is γ to the
-    power of the number of steps.
+    "future"), that of a random row (strategy "random") or a random point around the puck. An episode also ends at a row
+    that the next row does not continue. Reward *and* terminal flag are recomputed from the achieved goal of the next
+    state, so that the value is γ to the power of the number of steps.
 
     Goals from the future are biased if the observation hides part of the state: a cloud contains no velocity, but a
     puck that reaches the goal soon was mostly moving towards it, and the value learns to rely on that. Points drawn
@@ -34,6 +34,7 @@ class HindsightReplayBuffer(StoredReplayBuffer):
         nearby: Share of the hindsight goals that are points around the puck, at a distance of at most `NEARBY`.
         nearby_steps: Environment steps over which `nearby` rises linearly from 0, because a policy is found sooner with
             goals from the future.
+        elsewhere: Share of the hindsight goals that were achieved in a random row; those `nearby` come first.
         seed: Seed of the sampling.
         **kwargs: As for `ReplayBuffer`.
     """
@@ -47,6 +48,7 @@ class HindsightReplayBuffer(StoredReplayBuffer):
         relabelled: float = 0.8,
         nearby: float = 0.0,
         nearby_steps: int = 0,
+        elsewhere: float = 0.0,
         seed: int = 0,
         **kwargs: Any,
     ) -> None:
@@ -54,6 +56,7 @@ class HindsightReplayBuffer(StoredReplayBuffer):
         self.goals, self.compute_reward, self.goal_speed = goals, compute_reward, goal_speed
         self.axes = len(range(*goals.counted.indices(goals.goal_dim)))  # the position comes first, then velocities
         self.relabelled, self.nearby, self.nearby_steps = relabelled, nearby, nearby_steps
+        self.elsewhere = elsewhere
         self.rng = np.random.default_rng(seed)
         shape = (self.buffer_size, self.n_envs)
         self.achieved = np.zeros((*shape, goals.reported))  # goal achieved in the next state
@@ -96,6 +99,9 @@ class HindsightReplayBuffer(StoredReplayBuffer):
         ahead = self.rng.integers(self.episode_end[rows, envs] - self.written[rows, envs])
         later = (rows + ahead) % self.buffer_size
         draw = self.rng.random(batch_size)
+        if self.elsewhere:
+            far = draw >= self.relabelled * (1 - self.elsewhere)
+            later = np.where(far, self.rng.integers(self.size(), size=batch_size), later)
         relabel = draw < self.relabelled
         near = draw < self.relabelled * linear_annealing(self.step, self.nearby_steps, self.nearby)
         desired = self.desired[rows, envs]

@@ -40,6 +40,8 @@ class SAC(GradientStep):
             [0, 1]).
         backup_entropy: Whether the critic's target contains the entropy bonus. Without it, the value is that of the
             reward alone; the actor's loss always contains the bonus.
+        cloning: Weight of |a − a_stored|² in the actor's loss, which keeps the actions near those of the replay buffer
+            (Fujimoto and Gu 2021, "A minimalist approach to offline reinforcement learning").
         annealing_steps: Environment steps over which the discount rises linearly from 0 to `gamma` (paper, sec. 4.4).
         actor_tau: Rate per gradient step of the moving average `averaged_actor`; 1 uses the actor itself.
         precision: Number format of the products between hidden layers; "auto" selects bfloat16 if the device has
@@ -56,6 +58,7 @@ class SAC(GradientStep):
         *args: Any,
         target_bounds: tuple[float, float] | None = None,
         backup_entropy: bool = True,
+        cloning: float = 0.0,
         annealing_steps: int = 0,
         actor_tau: float = 1.0,
         precision: str = "float32",
@@ -63,6 +66,7 @@ class SAC(GradientStep):
     ) -> None:
         self.target_bounds = target_bounds
         self.backup_entropy = backup_entropy
+        self.cloning = cloning
         self.annealing_steps = annealing_steps
         self.actor_tau = actor_tau
         self.average: Actor | None = None

@@ -19,6 +19,7 @@ class GradientStep(StockSAC):
 
     target_bounds: tuple[float, float] | None
     backup_entropy: bool
+    cloning: float
     discount: Any
 
     def update(self, batch: Batch) -> dict[str, float]:
@@ -41,7 +42,8 @@ class GradientStep(StockSAC):
         self.critic.optimizer.step()
 
         actor_value = torch.cat(self.critic(held, actions), dim=1).min(dim=1, keepdim=True).values
-        actor_loss = (ent_coef * log_prob - actor_value).mean()
+        apart = (actions - batch.actions).square().sum(dim=1, keepdim=True)
+        actor_loss = (ent_coef * log_prob - actor_value + self.cloning * apart).mean()
         self.actor.optimizer.zero_grad()
         actor_loss.backward()
         self.actor.optimizer.step()

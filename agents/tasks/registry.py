@@ -40,6 +40,11 @@ def available_tasks() -> list[str]:
     return list(_TASKS)
 
 
+def first_observation(name: str | None) -> str:
+    """Return the first observation of a task, which commands take by default; that of the push if it is not known."""
+    return next(iter((_TASKS.get(name or "") or next(iter(_TASKS.values()))).views))
+
+
 def make_env(config: Any, render_mode: str | None = None) -> gym.Env:
     """Make the environment of a training configuration."""
     return get_task(config.task).make(obs=config.obs, grids=config.grids, render_mode=render_mode)

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from agents.config import default_config
 from agents.methods.demonstrations import load_trajectories
 from agents.methods.potential import load_estimator, make_potential
-from agents.tasks import get_task, make_env
+from agents.tasks import first_observation, get_task, make_env
 from agents.tasks.named import register_named
 from envs.files import check_replaceable
 from envs.ranges import check_ranges
@@ -57,7 +57,7 @@ def draw_potentials(config: VisualizeConfig) -> Figure:
         ValueError: The goal has no such number, or the files do not fit.
     """
     task = get_task(config.task)
-    obs = config.obs or next(iter(task.views))
+    obs = config.obs or first_observation(config.task)
     usual = default_config("default", obs, None, task.settings)
     files: dict[str, Any] = {
         name: getattr(config, name) for name in ("estimator", "demonstrations", "filter_key", "grids")

@@ -87,6 +87,14 @@ class BoxGoals(GoalSet):
             return observation[..., self.displacement]
         return observation[..., self.achieved] - observation[..., self.desired]
 
+    def centred(self, observation: Float[ArrayT, "*batch size"]) -> Float[ArrayT, "*batch size"]:
+        """Return the observation with 0 in the columns of the desired goal, if there are any."""
+        if self.desired is None:
+            return observation
+        centred = observation + 0  # a copy, in NumPy and in torch
+        centred[..., self.desired] = 0
+        return centred
+
     def shift(self, goal: Float[ArrayT, "*batch goal"]) -> Float[ArrayT, "*batch size"]:
         """Return zeros, with the goal in the columns of the displacement or, negated, in those of the desired goal."""
         shape = (*goal.shape[:-1], self.size)

@@ -68,6 +68,13 @@ class GoalSet(ABC):
     def shift(self, goal: Float[ArrayT, "*batch goal"]) -> Float[ArrayT, "..."]:
         """Return the array to subtract from an observation to substitute `goal`; 0 where it does not hold the goal."""
 
+    def centred(self, observation: Float[ArrayT, "..."]) -> Float[ArrayT, "..."]:
+        """Return the observation with the goal of the environment at the origin, if it holds where that goal lies.
+
+        Achieved goals of different episodes then refer to the same point.
+        """
+        return observation
+
     def clip(self, goal: Float[ArrayT, "*batch goal"]) -> Float[ArrayT, "*batch goal"]:
         """Return the goal closest to `goal` in the range that the value estimator was trained on."""
         return goal

@@ -8,7 +8,7 @@ import gymnasium as gym
 import numpy as np
 
 from shaping.goals import GoalSet
-from shaping.success.reached import Reached, goal_test
+from shaping.success.reached import Reached, goal_reward, goal_test
 
 
 class Play(gym.Wrapper):
@@ -35,19 +35,12 @@ class Play(gym.Wrapper):
                 f"observations are {env.observation_space}, but the goals are for shape {goals.observation_shape}; "
                 "flatten a dictionary by gymnasium.wrappers.FlattenObservation"
             )
-        self.goals, self._test = goals, goal_test(goals, reached, env)
+        self.goals, self.reached = goals, goal_test(goals, reached, env)
         self.observation_space = gym.spaces.Box(-np.inf, np.inf, shape, np.float32)
 
     def goal_reward(self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: Any = None) -> np.ndarray:
-        """Return 1 where the goal is reached, else 0.
-
-        Args:
-            achieved_goal: Achieved goals (…, `goals.reported`).
-            desired_goal: Desired goals (…, `goals.reported`).
-            info: Ignored.
-        """
-        offset = (np.asarray(achieved_goal) - desired_goal)[..., : self.goals.goal_dim]
-        return np.asarray(self._test(offset), dtype=float)
+        """Return 1 where the goal is reached, else 0 (`shaping.success.reached.goal_reward`)."""
+        return goal_reward(self.goals, self.reached, achieved_goal, desired_goal)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start an episode."""

@@ -18,6 +18,7 @@ UNITS = {
     "agents.export": ["ONNX", "JSON"],
     "agents.compare": ["Environment steps of each run", "Seeds 0"],
     "agents.pretrain": ["Environment steps", "[m/s]"],
+    "agents.pretrain_offline": ["Gradient steps", ".npz"],
     "agents.benchmark.__main__": ["threads"],
     "envs.demonstrations.__main__": ["info", "convert"],
     "envs.record": ["HDF5", "grids"],

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import torch
 
-from agents import fit_value
-from agents.prior.config import GoalLearnerConfig
+from agents import fit_value, fit_value_offline
+from agents.prior.config import GoalLearnerConfig, OfflineConfig
 from shaping import BoxGoals, Potential, ValueEstimator
 from shaping.success.play import Play
 
@@ -68,6 +68,19 @@ def test_the_value_is_the_discount_to_the_steps_that_remain(tmp_path, capsys):
     shown = np.concatenate([path, np.full((8, 1), 0.3), np.tile([0.8, 0.0], (8, 1))], axis=1).astype(np.float32)
     along = Potential(loaded, [shown], radius=0.6)(shown)
     assert np.all(np.diff(along) > -0.01) and along[0] < 0.96 < along[-1]  # a step is worth 0.01
+
+
+def test_a_fit_from_episodes_asks_an_environment_when_a_goal_is_reached(capsys):
+    env, rng, episodes = GoalField(), np.random.default_rng(0), []
+    for seed in range(20):
+        seen, actions = [env.reset(seed=seed)[0]], rng.uniform(-1, 1, (10, 2))
+        seen += [env.step(action)[0] for action in actions]
+        episodes.append((np.array(seen), actions))
+    learner = OfflineConfig(value_steps=20, batch_size=64)
+    value = fit_value_offline(episodes, GOALS, env=env, steps=50, learner=learner, trials=20)
+    assert "goal policy" in capsys.readouterr().out  # how often it succeeds after 50 steps, if ever
+    actions = value.act(torch.from_numpy(episodes[0][0])).detach()
+    assert actions.shape == (11, 2) and (actions.abs() <= 1).all()
 
 
 def test_play_ends_where_the_observed_goal_is_reached():

@@ -49,6 +49,7 @@ class Learner(Protocol):
     ent_coef_tensor: Tensor
     target_entropy: Any
     backup_entropy: bool
+    cloning: float
 
     @property
     def discount(self) -> float:
@@ -166,6 +167,10 @@ class Update:
         target, clipped = agent.clip_target(self._target(batch, next_features, next_drawn, ent_coef))
         values = self._update_critics(features, batch.actions, target, trained=batch.features is None)
         value, slope = self._values_and_slope(features, drawn.actions)
+        if agent.cloning:  # with the value as the actor's loss has it, −Q + cloning · |a − a_stored|²
+            apart = drawn.actions - batch.actions
+            slope.add_(apart, alpha=2 * agent.cloning / self.size)
+            value = value - agent.cloning * apart.square().sum(dim=1, keepdim=True)
         self.actor.backward(through_draw(drawn, slope, ent_coef / self.size))
         agent.actor.optimizer.step()
         return _log(values, target, value, drawn.log_prob, ent_coef) | {"clipped_targets": clipped.item()}

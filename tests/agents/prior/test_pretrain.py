@@ -12,12 +12,15 @@ import torch
 
 from agents.config.file import to_json
 from agents.pretrain import learn, main, parse
+from agents.pretrain_offline import main as offline
 from agents.prior.calibration import Calibration
 from agents.prior.config import GoalLearnerConfig, PretrainConfig, stored_config
+from agents.prior.episodes import load_episodes
 from agents.prior.learner import make_goal_learner, make_play
 from agents.prior.value_head import to_estimator
 from agents.replay.hindsight import HindsightReplayBuffer
 from agents.runs.lock import locked
+from tests.agents.one_line import one_line
 
 
 def test_a_value_that_counts_steps_is_calibrated_and_another_is_not():
@@ -185,3 +188,23 @@ def test_a_temperature_that_is_none_is_refused(tmp_path, value):
     with pytest.raises(ValueError, match=f"--learner.ent-coef is '{value}'"):
         learn(config)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_episodes_of_a_pre_training_are_recorded_for_one_without_an_environment(tmp_path, capsys):
+    config = short(tmp_path / "online.pt", steps=120, record_play=tmp_path / "play.npz")
+    model = learn(config)
+    episodes = load_episodes(tmp_path / "play.npz", "state")
+    rows = model.replay_buffer.filled()
+    np.testing.assert_array_equal(np.concatenate([e.observations[:-1] for e in episodes]), rows["observations"][:, 0])
+    np.testing.assert_array_equal(np.concatenate([e.actions for e in episodes]), rows["actions"][:, 0])
+    with pytest.raises(FileExistsError, match=r"play\.npz exists; move it away, or choose another --record-play"):
+        learn(dataclasses.replace(config, out=tmp_path / "other.pt"))
+    learn(dataclasses.replace(config, resume=config.partial))  # writes the same again
+
+    capsys.readouterr()
+    given = ["--data", str(tmp_path / "play.npz"), "--out", str(tmp_path / "offline.pt")]
+    error = one_line(offline, [*given, "--obs", "pointcloud"], capsys)
+    assert error.startswith(f"error: {tmp_path / 'play.npz'}: demo_0 lacks 'pointcloud' or its actions; it has state")
+    assert "--learner.cloning is -1" in one_line(offline, [*given, "--learner.cloning", "-1"], capsys)
+    (tmp_path / "offline.pt").touch()
+    assert "offline.pt exists; move it away, or choose another --out" in one_line(offline, given, capsys)

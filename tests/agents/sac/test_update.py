@@ -91,6 +91,7 @@ def test_updates_are_stable_baselines3s(ent_coef, steps):
 CASES = {
     "states": ("state", {}),
     "clipped targets, no entropy in them, annealed": ("state", PAPER),
+    "near the stored actions": ("state", {"cloning": 0.3}),
     "trained encoder": ("pointnet", PAPER),
     "frozen encoder": ("pointnet", {"policy_kwargs": {"frozen": True}}),
     "one hidden layer": ("state", {"net_arch": (16,)}),
