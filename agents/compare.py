@@ -25,6 +25,7 @@ from agents.report.page import PICTURES, write_page
 from agents.report.profiles import draw_profiles
 from agents.report.table import results, results_table
 from agents.runs.machine import remark
+from agents.tasks.named import register_named
 from envs.command import one_line_errors
 from envs.files import check_replaceable, write_text
 from envs.ranges import check_ranges
@@ -44,6 +45,7 @@ def main(arguments: list[str] | None = None) -> None:
         if getattr(config, name) == ():
             raise ValueError(f"--{name} is empty; name at least one")
     check_ranges(config)
+    register_named([config.task], "--task")
     for name in REPORT:  # checked before the trainings, which take hours
         check_replaceable(config.out / name)
     if config.slurm and config.launcher != "slurm":

@@ -13,7 +13,6 @@ from agents.config import METHODS, PRESETS, TrainConfig, check, run_name
 from agents.config.file import unused
 from agents.config.methods import DEFAULT
 from agents.tasks import get_task
-from agents.tasks.named import register_named
 from agents.train import parse
 from envs.ranges import COUNT, Range
 
@@ -81,7 +80,6 @@ def plan(config: CompareConfig, settings: list[str]) -> dict[str, dict[Path, Tra
         ValueError: A setting is out of range, has no value to compare, is given twice, or is set by the comparison
             itself; or two combinations have the same run directory.
     """
-    register_named([config.task], "--task")
     axes = {
         "obs": config.obs or tuple(get_task(config.task).views),
         "grids": tuple(map(str, config.grids)),

@@ -15,7 +15,7 @@ from agents.evaluation.film import film
 from agents.progress import say
 from agents.report.outcome import Groups, Outcome
 from agents.report.table import HEADINGS
-from agents.tasks import get_task
+from agents.tasks import available_tasks, get_task
 from envs.files import write_text
 from perception.visualize.config import SLOT, VisualizeConfig
 
@@ -93,7 +93,7 @@ def _maps(groups: Groups) -> Iterator[tuple[str, str]]:
     shown: set[VisualizeConfig] = set()
     for outcomes in groups.values():
         config = runs.read_config(Path(outcomes[0].directory))
-        if not METHODS[config.method].potential:
+        if not METHODS[config.method].potential or config.task not in available_tasks():
             continue
         wanted = _map_settings(config)
         if wanted not in shown:
