@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+import gymnasium as gym
 import torch
 import tyro
 
@@ -52,7 +53,10 @@ def main(arguments: list[str] | None = None) -> None:
         policy, trained = runs.load_policy(config.run)
         torch.set_num_threads(trained.threads)
         if config.video is not None:  # before the evaluation, so that a file that cannot be written fails early
-            film(policy, trained, config.video, config.video_episodes, config.seed)
+            try:
+                film(policy, trained, config.video, config.video_episodes, config.seed)
+            except gym.error.Error as error:  # a library for rendering is missing
+                raise ValueError(f"--video: {error}") from error
         with contextlib.closing(make_env(trained)) as env:
             result = evaluate(policy, env, config.episodes, config.seed)
     if config.json:

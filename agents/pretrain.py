@@ -31,7 +31,7 @@ from agents.runs.lock import locked
 from agents.sac import SAC
 from agents.sac.device import resolve_device
 from agents.tasks import first_observation
-from agents.tasks.named import register_named
+from agents.tasks.named import named_words, register_named
 from envs.command import one_line_errors
 from envs.files import write_text
 from shaping.value import ValueEstimator
@@ -80,7 +80,8 @@ def learn(config: PretrainConfig) -> SAC:
                 reports.append(evaluate(model, evaluation_env, 50).success_rate)
                 say(f"{model.num_timesteps}/{config.steps} steps, goal policy succeeds in {reports[-1]:.0%}")
     except KeyboardInterrupt:
-        print(f"stopped at step {model.num_timesteps}; continue with --resume {shlex.quote(str(config.partial))}")
+        again = f"--resume {shlex.quote(str(config.partial))}{named_words(config)}"
+        print(f"stopped at step {model.num_timesteps}; continue with {again}")
         raise SystemExit(130) from None
     if config.record_play is not None:
         save_episodes(config.record_play, config.obs, recorded_episodes(model.replay_buffer))  # type: ignore[arg-type]

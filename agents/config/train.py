@@ -19,7 +19,8 @@ class PotentialConfig:
     combine: Literal["product", "sum"] = "product"
     """Combination of V_d and Ṽ_g: product V_d·Ṽ_g (γ to the power of all remaining steps) or sum V_d + Ṽ_g (paper)."""
     radius: Annotated[float, Range(0, 100, "(]")] = 0.08
-    """Maximum distance between the puck and a demonstrated goal in Δ(s) [m]."""
+    """Maximum distance between the achieved and a demonstrated goal in Δ(s), in the metric of the goal set [m]: within
+    the reach of the prior, and less than what separates the demonstration from itself behind an obstacle."""
     beta: Annotated[float, Range(0, 1)] = 0.0
     """Minimum value of a goal in Δ(s)."""
     terminal: Annotated[float, Range(-100, 100)] = 1.0

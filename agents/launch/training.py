@@ -11,6 +11,7 @@ from agents import runs
 from agents.config import TrainConfig
 from agents.config.command import command
 from agents.tasks import get_task
+from agents.tasks.named import named_words
 from agents.train import train
 
 
@@ -39,9 +40,8 @@ def start_or_resume(training: TrainConfig, directory: Path) -> list[str]:
     """Return the command that starts a training in `directory`, or resumes the run in it."""
     if os.path.lexists(directory / runs.CONFIG):
         stored = runs.read_config(directory)
-        own = {"--task": stored.task, "--encoder": stored.encoder}  # named, so that they are imported
-        named = [word for flag, name in own.items() if name and ":" in name for word in (flag, name)]
         steps = str(max(training.steps, stored.steps))
+        named = named_words(stored).split()
         return [sys.executable, "-m", "agents.train", "--resume", str(directory), "--steps", steps, *named]
     place = ["--out", str(directory), "--parallel", training.parallel]  # not part of `command`
     return [sys.executable, *shlex.split(command(training, get_task(training.task).settings))[1:], *place]

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import gymnasium as gym
 import jinja2
 
 from agents import runs
@@ -82,7 +83,7 @@ def _videos(groups: Groups) -> Iterator[tuple[str, str]]:
             try:
                 policy, trained = runs.load_policy(directory)
                 film(policy, trained, directory / VIDEO, 1, VIDEO_SEED)
-            except (OSError, ValueError) as error:
+            except (OSError, ValueError, gym.error.Error) as error:
                 say(f"no video of {directory}: {error}")
         if (directory / VIDEO).is_file():
             yield f"{label}: {directory.name}", _embedded(directory / VIDEO, "video/mp4")

@@ -12,6 +12,7 @@ from agents.runs.checkpoint import AGENT, list_checkpoints, load_checkpoint, new
 from agents.runs.directory import CHECKPOINTS, CONFIG, POLICY, RESULT, read_config
 from agents.runs.policy import check_layers
 from agents.sac import SAC
+from agents.tasks.named import named_words
 from envs.files import remove_partial
 from shaping.tensors import read_tensors
 
@@ -79,10 +80,11 @@ def refuse_existing(directory: Path) -> None:
 def advice(directory: Path) -> str:
     """Return how the run in `directory` can be resumed, or why it cannot."""
     try:
-        check_resumable(directory, read_config(directory))
+        config = read_config(directory)
+        check_resumable(directory, config)
     except (ValueError, OSError) as error:
         return f"it cannot be continued: {error}"
-    return f"continue it with --resume {shlex.quote(str(directory))}"
+    return f"continue it with --resume {shlex.quote(str(directory))}{named_words(config)}"
 
 
 def resume(model: SAC, config: TrainConfig, directory: Path) -> dict[str, Any]:

@@ -35,6 +35,12 @@ def register_named(names: Iterable[str | None], flag: str) -> None:
             raise ValueError(f"{flag} {name}: is {found!r:.80}, neither an agents.tasks.Task nor an encoder class")
 
 
+def named_words(config: Any) -> str:
+    """Return the words of a command line that name the task and the encoder of a configuration, to import them."""
+    named = {"--task": config.task, "--encoder": config.encoder}
+    return "".join(f" {flag} {name}" for flag, name in named.items() if name and ":" in name)
+
+
 def _imported(name: str, flag: str) -> Any:
     module, _, attribute = name.partition(":")
     try:

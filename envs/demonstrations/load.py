@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from envs.demonstrations.hdf5 import Reader, opened
+from envs.demonstrations.read import read_demonstrations
 from envs.demonstrations.robomimic import read_trajectories
 from envs.demonstrations.success import Success, first_success
-from envs.demonstrations.trajectory import PUSH_SHAPES, Bounds, Shape, Trajectory, check_bounds
+from envs.demonstrations.trajectory import PUSH_SHAPES, Bounds, Shape, Trajectory, check_bounds, check_rows
 
 PUSH_BOUNDS = (-np.ones(2), np.ones(2))
 
@@ -28,7 +29,7 @@ def load_demonstrations(
     Several processes may read one file at the same time, and the file may be read-only.
 
     Args:
-        path: HDF5 file.
+        path: HDF5 file; for one observation also a NumPy file or the directory of a Minari data set.
         obs: Observation that every demonstration must have; if None, any one of `shapes` is accepted.
         filter_key: Name of a `mask` of the file; only the demonstrations that it lists are returned. None returns all.
         shapes: Shape of one row of every observation that is read, by name; other observations are ignored. None in
@@ -58,8 +59,15 @@ def load_demonstrations(
             raise ValueError(f"{where}/{obs}: is missing; it has {', '.join(names) or 'no observation'}")
         return {name: shapes[name] for name in names}
 
-    with opened(path) as file:
-        trajectories = read_trajectories(file, Reader(), choose, filter_key, bounds[0].shape, states)
+    if obs is not None and (path.suffix in (".npz", ".npy") or path.is_dir()):
+        trajectories = read_demonstrations(path, {obs: obs}, filter_key)
+        for trajectory in trajectories:
+            check_rows(trajectory.observations[obs], shapes[obs], f"{path}: {trajectory.name}: {obs}")
+            if trajectory.actions is not None:
+                check_rows(trajectory.actions, bounds[0].shape, f"{path}: {trajectory.name}: actions")
+    else:
+        with opened(path) as file:
+            trajectories = read_trajectories(file, Reader(), choose, filter_key, bounds[0].shape, states)
     for trajectory in trajectories:
         if trajectory.actions is not None:
             check_bounds(trajectory.actions, bounds, f"{path}: {trajectory.name}: actions")

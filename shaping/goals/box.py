@@ -26,7 +26,8 @@ class BoxGoals(GoalSet):
         displacement: Columns of achieved − desired.
         achieved: Columns of the achieved goal.
         desired: Columns of the desired goal.
-        position: Numbers of a goal that count in the distance; default: all.
+        position: Numbers of a goal that count in the distance, when the others are velocities; default: all. Where a
+            position is passed at several speeds, a goal needs the velocity to tell them apart.
         scale: Length that is 1 in the distance, for each number of `position` or for all.
 
     Raises:

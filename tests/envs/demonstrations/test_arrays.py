@@ -6,7 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from envs.demonstrations import read_demonstrations
+from envs.demonstrations import load_demonstrations, read_demonstrations
 
 STEPS = (4, 1, 3)
 RNG = np.random.default_rng(0)
@@ -130,3 +130,17 @@ def test_what_is_no_file_of_demonstrations(tmp_path):
         read_demonstrations(tmp_path / "a.npy", filter_key="train")
     with pytest.raises(ValueError, match=r"a\.npy: state: is missing; it has observation"):
         read_demonstrations(tmp_path / "a.npy", {"state": "state"})
+
+
+def test_the_demonstrations_of_a_task_may_lie_in_a_numpy_file(tmp_path):
+    path, rows, actions = tmp_path / "mine.npz", np.arange(8.0).reshape(4, 2), np.full((3, 1), 0.5)
+    np.savez(path, place=rows, actions=actions)
+    of_task = {"shapes": {"place": (2,)}, "actions": (-np.ones(1), np.ones(1))}
+    (found,) = load_demonstrations(path, "place", success=lambda seen: seen["place"][:, 0] >= 4, **of_task)
+    np.testing.assert_array_equal(found.observations["place"], rows[:3])
+    np.testing.assert_array_equal(found.actions, actions[:2])
+    with pytest.raises(ValueError, match=r"place: shape is \(4, 2\), not \(steps, 3\)"):
+        load_demonstrations(path, "place", shapes={"place": (3,)})
+    np.savez(path, place=rows, actions=5 * actions)
+    with pytest.raises(ValueError, match=r"actions: row 0 is \[2\.5\], outside"):
+        load_demonstrations(path, "place", **of_task)
