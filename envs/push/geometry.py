@@ -115,7 +115,7 @@ def checked_puck(settings: Puck | Mapping[str, Any]) -> Puck:
         if not isinstance(settings, Mapping) or set(settings) - set(known):
             raise ValueError(f"puck is {settings!r}; give a Puck, or a mapping with any of {', '.join(known)}")
         settings = Puck(**settings)
-    if settings.shape not in PUCK_RADII:
+    if settings.shape not in tuple(PUCK_RADII):  # a list is no key
         raise ValueError(f"puck: unknown shape {settings.shape!r}; known shapes: {', '.join(PUCK_RADII)}")
     sizes = Range(SMALLEST_PUCK, SLOT.half_width / PUCK_RADII[settings.shape])
     if not (_is_number(settings.half_width) and settings.half_width in sizes):

@@ -128,6 +128,7 @@ def test_copies_and_descriptions_have_the_same_puck(box):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
+        ({"shape": ["box"]}, r"unknown shape \['box'\]"),
         ({"shape": "sphere"}, "unknown shape 'sphere'; known shapes: cylinder, box"),
         ({"shape": "box", "half_width": 0.04}, r"half_width is 0.04; .* it must lie in \[0.01, 0.0318198\] m"),
         ({"half_width": np.nan}, "half_width is nan"),
