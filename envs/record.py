@@ -13,7 +13,7 @@ from envs.command import one_line_errors
 from envs.demonstrations import Trajectory, save_demonstrations
 from envs.files import check_replaceable
 from envs.push.expert import Expert
-from envs.push.geometry import GRIDS
+from envs.push.geometry import GRIDS, PUCK, Puck
 from envs.push.make import SUCCESS_SPEEDS, make_push
 from envs.ranges import SEED, Range, check_range
 
@@ -40,7 +40,8 @@ def demonstrate(env: gym.Env, grid: int | None = None, seed: int = 0, clouds: bo
     # one differs by the tolerance of the inverse kinematics, which an open-loop replay amplifies beyond 1 mm.
     start = base.robosuite.placement.sample(seeding.np_random(seed)[0], grid)
     observation, info = env.reset(seed=seed, options=dict(zip(("puck", "end_effector", "goal"), start, strict=True)))
-    expert = Expert(base.puck_position, None if base.task == "push-slot" else base.goal_position)
+    goal = None if base.task == "push-slot" else base.goal_position
+    expert = Expert(base.puck_position, goal, base.puck.radius)
     rows: dict[str, list[np.ndarray]] = {"state": [], "pointcloud": [], "puck_pose": []}
     states: list[np.ndarray] = []
     actions: list[np.ndarray] = []
@@ -78,6 +79,7 @@ def record(
     episodes: int | None = None,
     obs: tuple[Literal["state", "pointcloud"], ...] = ("state",),
     action_free: bool = False,
+    puck: Puck = PUCK,
     seed: int = 0,
     overwrite: bool = False,
 ) -> None:
@@ -93,6 +95,7 @@ def record(
         episodes: Number of demonstrations; defaults to one per grid.
         obs: Observations to record; pointcloud needs Open3D.
         action_free: Do not record actions, as in demonstrations by hand.
+        puck: Shape and friction of the puck.
         seed: Seed of the first episode; each further episode increments it by 1.
         overwrite: Replace an existing file.
     """
@@ -112,7 +115,7 @@ def record(
     check_replaceable(out)
     clouds = "pointcloud" in obs
     # The lowest success speed, so that demonstrations end in the goal set for every observation.
-    arguments: dict[str, Any] = {"grids": grids} | (
+    arguments: dict[str, Any] = {"grids": grids, "puck": puck} | (
         {"success_speed": SUCCESS_SPEEDS["state"]} if task == "push-slot" else {}
     )
     env = make_push(task, obs="pointcloud" if clouds else "state", **arguments)

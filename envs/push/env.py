@@ -1,5 +1,6 @@
 """Gymnasium environment of the pushing tasks."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from envs.opengl import Picture
 from envs.push.controller import LeanController
+from envs.push.geometry import PUCK, Puck
 from envs.push.placement import ON_TABLE, TIP_SITE, checked, puck_addresses, refuse_overlap
 from envs.push.success import in_goal_set
 from envs.push.tasks import PushPlane, PushSlot, above_zero
@@ -40,11 +42,12 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         success_speed: Speed of the puck relative to the goal below which a step can be a success [m/s]; defaults to
             the task's ``default_success_speed``.
         goal_speed: Largest goal velocity of the plane task, per axis [m/s].
+        puck: Shape and friction of the puck: a `Puck`, or a mapping of its settings.
         render_mode: None or "rgb_array".
         camera: Name of the camera of `render`.
 
     Raises:
-        ValueError: Unknown task, number of grids, render mode or camera, or invalid horizon or speed.
+        ValueError: Unknown task, number of grids, render mode or camera, or invalid horizon, speed or puck.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 20}  # noqa: RUF012 (Gymnasium's contract)
@@ -56,6 +59,7 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         horizon: int | None = None,
         success_speed: float | None = None,
         goal_speed: float = 0.05,
+        puck: Puck | Mapping[str, Any] = PUCK,
         render_mode: str | None = None,
         camera: str = "overhead",
     ) -> None:
@@ -65,7 +69,7 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
             raise ValueError(f"unknown render_mode {render_mode!r}; known: None, 'rgb_array'")
         self.task, self.render_mode, self.camera = task, render_mode, camera
         self.horizon = HORIZONS[task] if horizon is None else horizon
-        self.robosuite = TASKS[task](grids=grids, success_speed=success_speed, goal_speed=goal_speed)
+        self.robosuite = TASKS[task](grids=grids, success_speed=success_speed, goal_speed=goal_speed, puck=puck)
         self.model: mujoco.MjModel = self.robosuite.sim.model._model
         self.data: mujoco.MjData = self.robosuite.sim.data._data
         cameras = [self.model.camera(i).name for i in range(self.model.ncam)]
@@ -121,6 +125,11 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
     @goal_speed.setter
     def goal_speed(self, goal_speed: float) -> None:
         self.robosuite.placement = replace(self.robosuite.placement, goal_speed=goal_speed)
+
+    @property
+    def puck(self) -> Puck:
+        """Shape and friction of the puck."""
+        return self.robosuite.placement.puck
 
     @property
     def puck_position(self) -> np.ndarray:
@@ -237,7 +246,7 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         self.__dict__.update(copied["kept"])
 
     def _settings(self) -> dict[str, Any]:
-        names = ("task", "horizon", "grids", "success_speed", "goal_speed", "render_mode", "camera")
+        names = ("task", "horizon", "grids", "success_speed", "goal_speed", "puck", "render_mode", "camera")
         return {name: getattr(self, name) for name in names}
 
     def goal_reward(self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: Any = None) -> np.ndarray:

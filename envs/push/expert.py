@@ -11,10 +11,10 @@ import numpy as np
 from envs.push.geometry import GRIDS, PUCK_RADIUS, SLOT, WORKSPACE, SlotGeometry
 
 ROD_RADIUS = 0.01  # [m]
-CONTACT = PUCK_RADIUS + ROD_RADIUS  # distance of the tip from the puck's centre when they touch [m]
-DETOUR = CONTACT + 0.012  # distance of the tip from the puck's centre on the way around it [m]
+CONTACT = PUCK_RADIUS + ROD_RADIUS  # distance of the tip from the centre of the default puck when they touch [m]
+DETOUR = 0.012  # clearance of the tip from the puck on the way around it [m]
 WALL_CLEARANCE = ROD_RADIUS + 0.008  # [m]
-STANDOFF = CONTACT + 0.01  # distance behind the puck's centre at which a push starts [m]
+STANDOFF = 0.01  # clearance behind the puck at which a push starts [m]
 ALIGNED, LOST = np.deg2rad(12.0), np.deg2rad(50.0)  # angles at which a push starts and is abandoned [rad]
 REACHED = 0.02  # distance at which an anchor counts as reached [m]
 SETTLED = 0.012  # distance at which the goal counts as reached; the puck has to stop there [m]
@@ -40,9 +40,11 @@ class Expert:
         puck: Position of the puck at the start of the episode, world frame, shape (2,) or (3,) [m].
         goal: Goal on the free table, world frame, shape (2,) [m]; defaults to the goal in the slot, reached around its
             walls.
+        radius: Radius of a vertical cylinder that encloses the puck at any yaw [m].
     """
 
-    def __init__(self, puck: np.ndarray, goal: np.ndarray | None = None) -> None:
+    def __init__(self, puck: np.ndarray, goal: np.ndarray | None = None, radius: float = PUCK_RADIUS) -> None:
+        self.contact = radius + ROD_RADIUS
         if goal is None:
             anchors, self.push = ROUTES[np.argmin(np.linalg.norm(GRIDS - puck[:2], axis=1))]
             self.anchors = [np.array(anchor) for anchor in (*anchors, SLOT.goal)]
@@ -73,11 +75,11 @@ class Expert:
         offset = tip - puck
         angle = _angle(offset, -direction)
         radius = float(np.linalg.norm(offset))
-        self._pushing = radius < STANDOFF + 0.01 and abs(angle) < (LOST if self._pushing else ALIGNED)
+        self._pushing = radius < self.contact + STANDOFF + 0.01 and abs(angle) < (LOST if self._pushing else ALIGNED)
         if self._pushing:
             return self._steer(direction, angle, distance)
-        behind = puck - STANDOFF * direction
-        way = shortest_way(tip, behind, puck, self.walls)
+        behind = puck - (self.contact + STANDOFF) * direction
+        way = shortest_way(tip, behind, puck, self.walls, self.contact)
         step = way - tip
         length = float(np.linalg.norm(step))
         return step / max(length, 1e-9) * min(TRAVEL, 20.0 * length)
@@ -91,7 +93,9 @@ class Expert:
         return heading * speed
 
 
-def shortest_way(start: np.ndarray, target: np.ndarray, puck: np.ndarray, walls: np.ndarray) -> np.ndarray:
+def shortest_way(
+    start: np.ndarray, target: np.ndarray, puck: np.ndarray, walls: np.ndarray, contact: float = CONTACT
+) -> np.ndarray:
     """Find the first corner of the tip's shortest path that touches neither puck nor walls (visibility graph).
 
     Args:
@@ -99,25 +103,27 @@ def shortest_way(start: np.ndarray, target: np.ndarray, puck: np.ndarray, walls:
         target: Position to reach, world frame, xy, shape (2,) [m].
         puck: Centre of the puck, world frame, xy, shape (2,) [m].
         walls: Lower and upper corners of boxes, shape (walls, 2, 2) [m].
+        contact: Largest distance of the tip from the puck's centre at which they touch [m].
 
     Returns:
         Next point on the path, reached in a straight line, shape (2,) [m]; the target itself if it is directly visible
         or no path exists.
     """
     ends = np.stack([start, target])
-    if _visible(ends, puck, walls)[0, 1]:
+    detour = contact + DETOUR
+    if _visible(ends, puck, walls, detour)[0, 1]:
         return target
     # Nodes: a polygon around the puck whose edges do not touch it, and the corners of the walls.
     angles = np.linspace(0.0, 2 * np.pi, 16, endpoint=False)
-    ring = puck + 1.001 * DETOUR / np.cos(np.pi / 16) * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    ring = puck + 1.001 * detour / np.cos(np.pi / 16) * np.stack([np.cos(angles), np.sin(angles)], axis=1)
     margin = 1.001 * WALL_CLEARANCE * np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]])
     corners = walls[:, [0, 0, 1, 1], 0], walls[:, [0, 1, 0, 1], 1]
     nodes = np.concatenate([ring, (np.stack(corners, axis=-1) + margin).reshape(-1, 2)])
     free = np.all((nodes > WORKSPACE[0]) & (nodes < WORKSPACE[1]), axis=1)
-    free &= np.all(_clearance(nodes, puck, walls) >= 0.0, axis=0)
+    free &= np.all(_clearance(nodes, puck, walls, detour) >= 0.0, axis=0)
     nodes = np.concatenate([ends, nodes[free]])
     length = np.linalg.norm(nodes[:, None] - nodes[None], axis=-1)
-    length[~_visible(nodes, puck, walls)] = np.inf
+    length[~_visible(nodes, puck, walls, detour)] = np.inf
     cost, previous = np.full(len(nodes), np.inf), np.full(len(nodes), -1)
     cost[0], queue = 0.0, [(0.0, 0)]
     while queue:
@@ -141,23 +147,23 @@ def _boxes(slot: SlotGeometry) -> np.ndarray:
     return np.stack([centre - size, centre + size], axis=1)
 
 
-def _visible(nodes: np.ndarray, puck: np.ndarray, walls: np.ndarray) -> np.ndarray:
+def _visible(nodes: np.ndarray, puck: np.ndarray, walls: np.ndarray, detour: float) -> np.ndarray:
     """Return which pairs of nodes are connected by a free line, shape (nodes, nodes).
 
     From a node that is closer to an obstacle than allowed, motion that does not come closer to it is free.
     """
     samples = np.linspace(0.0, 1.0, 25)[:, None]
     points = nodes[:, None, None] * (1 - samples) + nodes[None, :, None] * samples  # (node, node, sample, 2)
-    clearance = _clearance(points, puck, walls)
+    clearance = _clearance(points, puck, walls, detour)
     allowed = np.minimum(0.0, np.minimum(clearance[..., :1], clearance[..., -1:]))
     return np.all(clearance >= allowed - 1e-9, axis=(0, -1))
 
 
-def _clearance(points: np.ndarray, puck: np.ndarray, walls: np.ndarray) -> np.ndarray:
-    """Return the clearance of the tip at `points` (..., 2) from the puck and each wall, shape (1 + walls, ...) [m]."""
+def _clearance(points: np.ndarray, puck: np.ndarray, walls: np.ndarray, detour: float) -> np.ndarray:
+    """Return the distances of `points` (..., 2) from puck and walls beyond the allowed ones, (1 + walls, ...) [m]."""
     boxes = [np.maximum(np.maximum(low - points, points - high), 0.0) for low, high in walls]
     return np.stack(
-        [np.linalg.norm(points - puck, axis=-1) - DETOUR]
+        [np.linalg.norm(points - puck, axis=-1) - detour]
         + [np.linalg.norm(outside, axis=-1) - WALL_CLEARANCE for outside in boxes]
     )
 

@@ -55,5 +55,5 @@ def gymnasium_arguments(env_args: Mapping[str, Any], obs: str) -> dict[str, Any]
     if env_args.get("env_name") not in IDS:
         return None
     kwargs = env_args.get("env_kwargs") or {}
-    settings = {key: kwargs[key] for key in ("grids", "success_speed", "goal_speed") if key in kwargs}
+    settings = {key: kwargs[key] for key in ("grids", "success_speed", "goal_speed", "puck") if key in kwargs}
     return {"id": IDS[env_args["env_name"]], "obs": obs if obs in OBSERVATIONS else "state", **settings}

@@ -15,11 +15,13 @@ from envs.push.geometry import (
     GRIDS,
     HOLD_HEIGHT,
     PLANE_START_HALF_SIZE,
+    PUCK,
     PUCK_HALF_HEIGHT,
     SLOT,
     TABLE_HEIGHT,
     TABLE_SIZE,
     WORKSPACE,
+    Puck,
 )
 
 TIP_SITE = "gripper0_right_grip_site"
@@ -41,12 +43,14 @@ class Placement:
         grids: Number of active reset grids; the puck is drawn uniformly from their union.
         goal_range: Largest displacement of the plane task's goal from the puck, per axis [m].
         goal_speed: Largest velocity of the plane task's goal, per axis [m/s].
+        puck: Shape of the puck, beside which the end effector starts.
     """
 
     slot: bool
     grids: int = 1
     goal_range: float = 0.1
     goal_speed: float = 0.05
+    puck: Puck = PUCK
 
     def __post_init__(self) -> None:
         if self.grids not in range(1, len(GRIDS) + 1):
@@ -83,7 +87,7 @@ class Placement:
                     rng.uniform(-self.goal_speed, self.goal_speed, 2),
                 ]
             )
-            near, far = 0.05, 0.13
+            near, far = self.puck.radius + 0.02, 0.13
         while True:
             angle, radius = rng.uniform(-np.pi, np.pi), rng.uniform(near, far)
             tip = puck + radius * np.array([np.cos(angle), np.sin(angle)])

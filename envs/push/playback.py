@@ -6,6 +6,7 @@ A state is robosuite's flattened state: time [s], positions and velocities of al
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 import envs.simulator  # noqa: F401 (imported first: MuJoCo and robosuite then load without OpenGL)
@@ -66,6 +67,7 @@ def describe_environment(env: gym.Env) -> dict[str, Any]:
     """Return robomimic's `env_args` of a `PushEnv`: arguments that build the same task as a robosuite environment."""
     base: Any = env.unwrapped
     settings = {"grids": base.grids, "success_speed": base.success_speed, "goal_speed": base.goal_speed}
+    settings["puck"] = asdict(base.puck)
     return {
         "env_name": type(base.robosuite).__name__,
         "env_version": robosuite.__version__,

@@ -11,17 +11,18 @@ import numpy as np
 from robosuite.models.arenas import TableArena
 from robosuite.models.grippers import register_gripper
 from robosuite.models.grippers.gripper_model import GripperModel
-from robosuite.models.objects import CylinderObject
+from robosuite.models.objects import BoxObject, CylinderObject
+from robosuite.models.objects.generated_objects import PrimitiveObject
 
 from envs.push.geometry import (
     CAMERAS,
     PUCK_FRICTION,
     PUCK_HALF_HEIGHT,
-    PUCK_RADIUS,
     PUCK_STIFFNESS,
     RIM,
     TABLE_HEIGHT,
     TABLE_SIZE,
+    Puck,
     SlotGeometry,
 )
 
@@ -78,20 +79,21 @@ def make_arena(slot: SlotGeometry | None) -> TableArena:
     return arena
 
 
-def make_puck() -> CylinderObject:
+def make_puck(puck: Puck) -> PrimitiveObject:
     """Create the puck, with a free joint."""
-    puck = CylinderObject(
+    create, sides = {"cylinder": (CylinderObject, 1), "box": (BoxObject, 2)}[puck.shape]
+    made = create(
         "puck",
-        size=[PUCK_RADIUS, PUCK_HALF_HEIGHT],
+        size=[*[puck.half_width] * sides, PUCK_HALF_HEIGHT],
         density=500,
-        friction=PUCK_FRICTION,
+        friction=(puck.friction, *PUCK_FRICTION[1:]),
         solref=PUCK_STIFFNESS,
         rgba=[0.85, 0.15, 0.1, 1],
     )
-    for geom in puck.get_obj().iter("geom"):
+    for geom in made.get_obj().iter("geom"):
         geom.set("priority", "1")  # contacts always use the puck's parameters
         geom.set("margin", "0")  # with robosuite's default the puck floats 1 mm above the table
-    return puck
+    return made
 
 
 def look_at(position: tuple[float, ...], target: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:

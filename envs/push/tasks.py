@@ -1,7 +1,7 @@
 """Pushing tasks as robosuite environments: table, puck, Panda with a rigid pusher, and a U-shaped slot."""
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import envs.simulator  # noqa: F401 (imported first: MuJoCo and robosuite then load without OpenGL)
@@ -17,7 +17,7 @@ from robosuite.utils.observables import Observable, sensor
 from robosuite.utils.transform_utils import convert_quat
 
 from envs.push.controller import Target, check_stable, osc_config
-from envs.push.geometry import SLOT, TABLE_HEIGHT, TABLE_SIZE, SlotGeometry
+from envs.push.geometry import PUCK, SLOT, TABLE_HEIGHT, TABLE_SIZE, Puck, SlotGeometry, checked_puck
 from envs.push.placement import PUCK_BODY, TIP_SITE, Placement, checked, place, puck_addresses
 from envs.push.scene import GOAL_SITE, make_arena, make_puck
 from envs.push.success import SUCCESS_DISTANCE, in_goal_set, lies_on_table
@@ -51,6 +51,7 @@ class PushPlane(ManipulationEnv):
         success_speed: Speed of the puck relative to the goal below which a step can be a success [m/s]; defaults to
             `default_success_speed`.
         goal_speed: Largest goal velocity of the plane task, per axis [m/s].
+        puck: Shape and friction of the puck: a `Puck`, or a mapping of its settings.
         use_object_obs: Whether observations include poses and velocities of puck and goal.
         reward_scale: Reward of success; None means 1.
         reward_shaping: Whether the reward includes the distance terms of `reward`.
@@ -69,6 +70,7 @@ class PushPlane(ManipulationEnv):
         grids: int = 1,
         success_speed: float | None = None,
         goal_speed: float = 0.05,
+        puck: Puck | Mapping[str, Any] = PUCK,
         control_freq: float = 20,
         gripper_types: str = "Pusher",
         controller_configs: dict | None = None,
@@ -92,7 +94,7 @@ class PushPlane(ManipulationEnv):
             raise ValueError(f"control_freq is {control_freq} Hz; physics runs at {rate} Hz, give a divisor such as 20")
         controller_configs = osc_config() if controller_configs is None else controller_configs
         _check_controller(controller_configs)
-        self.placement = Placement(grids=grids, slot=self.slot is not None, goal_speed=goal_speed)
+        self.placement = Placement(self.slot is not None, grids, goal_speed=goal_speed, puck=checked_puck(puck))
         self.success_speed = above_zero(self.default_success_speed if success_speed is None else success_speed)
         self.use_object_obs = use_object_obs
         self.reward_scale, self.reward_shaping = reward_scale, reward_shaping
@@ -122,7 +124,7 @@ class PushPlane(ManipulationEnv):
         super()._load_model()
         robot = self.robots[0].robot_model
         robot.set_base_xpos(robot.base_xpos_offset["table"](TABLE_SIZE[0]))
-        self.puck = make_puck()
+        self.puck = make_puck(self.placement.puck)
         self.model = ManipulationTask(make_arena(self.slot), [robot], [self.puck])
         # robosuite reserves 1.3 GB of address space for 5000 contacts; forking several environments would fail.
         self.model.root.find("size").attrib = {"memory": ARENA}

@@ -1,12 +1,16 @@
 """A task of one's own reaches every command by its name."""
 
 import dataclasses
+import json
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import gymnasium as gym
+import h5py
+import numpy as np
 import pytest
 
 from agents import runs
@@ -15,6 +19,9 @@ from agents.evaluate import main as evaluate
 from agents.launch.training import start_or_resume
 from agents.tasks import Task, available_tasks, get_task, make_env, register_task, registry
 from agents.train import main as train
+from assets.examples.other_puck import tasks as other_puck
+from envs.demonstrations import load_demonstrations
+from envs.push.playback import play_states
 from tests.agents.one_line import one_line
 
 ROOT = Path(__file__).parents[2]
@@ -50,6 +57,20 @@ def test_a_registered_task_is_trained_in_and_evaluated(short, tmp_path, capsys):
     assert runs.read_result(tmp_path / "run")["steps"] == [20, 20]
     evaluate([str(tmp_path / "run"), "--episodes", "3"])
     assert "over 3 episodes" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", other_puck.PUCKS)
+def test_the_demonstration_with_another_puck_is_of_its_environment(name):
+    """Played back by its states it ends in the goal set, flat on the table; only its file has this puck."""
+    task = other_puck.task(name)
+    (trajectory,) = load_demonstrations(task.demonstrations[1], states=True)
+    with closing(task.make(obs="state", grids=1, render_mode=None)) as env:
+        played = np.array(list(play_states(env, trajectory)))
+        np.testing.assert_allclose(played, trajectory.observations["state"], atol=1e-5)
+        assert env.unwrapped._info()["is_success"]
+    with h5py.File(task.demonstrations[1]) as file:
+        recorded = json.loads(file["data"].attrs["env_args"])["env_kwargs"]["puck"]
+    assert recorded == dataclasses.asdict(other_puck.PUCKS[name])
 
 
 def test_a_task_that_is_not_registered_is_one_line(tmp_path, capsys):

@@ -54,6 +54,8 @@ def test_records_clouds_without_actions(tmp_path, monkeypatch):
         (["--grids", 4], "--grids is 4; it must lie in [1, 3]"),
         (["--episodes", 0], "--episodes is 0"),
         (["--seed", -1], "--seed is -1"),
+        (["--puck.friction", 0], "puck: friction is 0.0; it must be a finite number above 0"),
+        (["--puck.shape", "box", "--puck.half-width", 0.04], "puck: half_width is 0.04; for a box"),
         (["--task", "push-sloth"], "unknown task 'push-sloth'; known tasks: push-slot, push-plane"),
     ],
 )

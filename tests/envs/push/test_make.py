@@ -17,6 +17,7 @@ PERCEPTION = {
 }
 SETTINGS = {
     "states": ("PushSlot-v0", {"grids": 3, "horizon": 5, "success_speed": 0.05, "camera": "oblique"}),
+    "another puck": ("PushSlot-v0", {"puck": {"shape": "box", "friction": 0.1}}),
     "states of the plane": ("PushPlane-v0", {"goal_speed": 0.02}),
     "clouds": ("PushSlot-v0", {"obs": "pointcloud"}),
     "clouds of the plane": ("PushPlane-v0", {"obs": "pointcloud", "max_episode_steps": 4}),
