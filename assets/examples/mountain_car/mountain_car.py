@@ -1,4 +1,4 @@
-"""Gymnasium's mountain car as a sparse task: ``--task assets.examples.newcomer.mountain_car:car``."""
+"""Gymnasium's mountain car as a sparse task: ``--task assets.examples.mountain_car.mountain_car:car``."""
 
 from functools import partial
 from pathlib import Path
