@@ -7,6 +7,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium_robotics.envs.robot_env import MujocoRobotEnv
 
+import assets
 from agents.tasks import gymnasium_task
 from assets.examples.fetch_push.environment import PlaneAction, PushAnywhere, PushAround
 from perception import PointCloudObservation
@@ -16,6 +17,7 @@ HERE = Path(__file__).parent
 DT = 0.04  # duration of a step, by which FetchPush multiplies velocities [s]
 STEPS, PLAY_STEPS = 150, 50  # time limits
 POINTS = 20
+SETTINGS = {"potential.radius": 0.1}  # [m]; a cube at the middle of the wall is farther from the path behind it
 
 
 def make_push(kind: type[MujocoRobotEnv], steps: int, render_mode: str | None = None) -> gym.Env:
@@ -54,8 +56,9 @@ push_around = gymnasium_task(
     goals=BoxGoals(8, displacement=slice(4, 6)),
     reached=0.05,  # as in FetchPush [m]
     demonstrations=HERE / "push-around.hdf5",
-    estimator=HERE / "plane.pt",
+    estimator=assets.path("estimators/push-plane-state.pt"),
     encoder="state",
+    settings=SETTINGS,
     meaning="[s_PE, v_PE, s_PG, v_PG] of the cube relative to hand and goal [m, m/s]; xy, world",
     action_meaning="displacement of the hand, 25 mm are 1; xy, world",
 )
@@ -65,9 +68,10 @@ push_around_clouds = gymnasium_task(
     goals=CloudGoals(POINTS, 2),
     reached=0.05,
     demonstrations=HERE / "push-around.hdf5",
-    estimator=HERE / "plane-clouds.pt",
+    estimator=assets.path("estimators/push-plane-pointcloud.pt"),
     obs="pointcloud",
     encoder="pointnet",
+    settings=SETTINGS,
     meaning="points on the cube relative to hand and goal [m]; xy, world",
     action_meaning="displacement of the hand, 25 mm are 1; xy, world",
 )
