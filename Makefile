@@ -43,7 +43,7 @@ lint: $(READY)
 
 TESTS ?=
 test: lint
-	$(BIN)/python -m pytest -n 2 --durations=25 $(MARKED) $(TESTS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=25 $(MARKED) $(TESTS)
 
 quick: MARKED := -m "not slow"
 quick: test

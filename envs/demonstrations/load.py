@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from envs.demonstrations.hdf5 import Reader, opened
-from envs.demonstrations.read import read_demonstrations
+from envs.demonstrations.read import is_dataset, read_demonstrations
 from envs.demonstrations.robomimic import read_trajectories
 from envs.demonstrations.success import Success, first_success
 from envs.demonstrations.trajectory import PUSH_SHAPES, Bounds, Shape, Trajectory, check_bounds, check_rows
@@ -59,7 +59,7 @@ def load_demonstrations(
             raise ValueError(f"{where}/{obs}: is missing; it has {', '.join(names) or 'no observation'}")
         return {name: shapes[name] for name in names}
 
-    if obs is not None and (path.suffix in (".npz", ".npy") or path.is_dir()):
+    if obs is not None and (path.suffix in (".npz", ".npy") or is_dataset(path)):
         trajectories = read_demonstrations(path, {obs: obs}, filter_key)
         for trajectory in trajectories:
             check_rows(trajectory.observations[obs], shapes[obs], f"{path}: {trajectory.name}: {obs}")

@@ -50,6 +50,11 @@ def read_dataset(path: str | Path, keys: Keys | None = None, filter_key: str | N
     return replace(dataset, trajectories=trajectories)
 
 
+def is_dataset(path: Path) -> bool:
+    """Return whether a path is the directory of a Minari data set."""
+    return any((directory / "metadata.json").is_file() for directory in (path, path / "data"))
+
+
 def _find(path: str | Path) -> tuple[Path, Read]:
     """Return the file or directory and the function that reads it."""
     if str(path).startswith(MINARI):

@@ -269,5 +269,5 @@ def test_what_does_not_end_in_success_is_refused(small, recorded, tmp_path, kept
     short = cut(recorded, 0, recorded.horizon // 2)
     rows = {name: values for name, values in short.observations.items() if name in (kept, "puck_pose")}
     config = small(kept, demonstrations=written(tmp_path, recorded, dataclasses.replace(short, observations=rows)))
-    with pytest.raises(ValueError, match=r"shown.hdf5: demo_1 is no success at its end, 0\.\d\d\d m from the goal"):
+    with pytest.raises(ValueError, match=r"shown.hdf5: demo_1 is no success at its end, 0\.\d\d\d from the goal"):
         make_agent(config, make_env(config))

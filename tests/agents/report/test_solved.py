@@ -35,7 +35,7 @@ def test_a_seed_that_never_solved_took_infinitely_long(values, shown):
 
 def outcome(rate, steps=None, **changed):
     times = (10.0, 20.0)
-    known = ("run", "buffer", "state", 1, 1, rate, 30.0 if rate else None, 100, 1800.0, None)
+    known = ("run", "push-slot", "buffer", "state", 1, 1, rate, 30.0 if rate else None, 100, 1800.0, None)
     made = Outcome(*known, steps, steps and 6.0 * steps, times, (), times)
     return dataclasses.replace(made, **changed)
 

@@ -148,7 +148,7 @@ def test_a_checkpoint_of_a_version_that_stored_other_files_is_refused_in_one_lin
 
 
 def test_predicting_from_a_checkpoint_needs_no_environment(crashed, monkeypatch):
-    monkeypatch.setattr("agents.tasks.gym.make", None)
+    monkeypatch.setattr("agents.tasks.push.gym.make", None)
     path = list_checkpoints(crashed / runs.CHECKPOINTS)[-1]
     policy, _ = runs.load_policy(path)
     action, _ = policy.predict(np.zeros(8, np.float32), deterministic=True)
