@@ -190,11 +190,11 @@ def hear_interrupts():
 def test_an_interrupted_comparison_goes_on(files, tmp_path):
     """Interrupted by Ctrl-C in its first run, and by a run whose directory holds something else; then repeated."""
     words = "--steps 150 --parallel 1 -- --evaluation.every 50 --evaluation.episodes 1 --evaluation.final-episodes 1"
-    words += " --learner.learning-starts 40 --learner.batch-size 16 --learner.net-arch 32 32 --estimator"
-    command = [sys.executable, "-m", "agents.compare", "--obs", "state", "--seeds", "2", *words.split()]
-    command += [str(files["state"]), "--demonstrations", str(files["demonstrations"])]
+    words += " --learner.learning-starts 40 --learner.batch-size 16 --learner.net-arch 32 32 --demonstrations"
+    command = [sys.executable, "-m", "agents.compare", "--obs", "state", "--method", "buffer", "--seeds", "2"]
+    command += [*words.split(), str(files["demonstrations"])]
     where = {"cwd": tmp_path, "env": os.environ | {"PYTHONPATH": str(ROOT)}}
-    first, second = (tmp_path / "runs" / run_name(TrainConfig(seed=seed)) for seed in range(2))
+    first, second = (tmp_path / "runs" / run_name(TrainConfig(seed=seed, method="buffer")) for seed in range(2))
     second.mkdir(parents=True)
     (second / "notes.txt").write_text("mine")
     settings = {"text": True, "start_new_session": True, "preexec_fn": hear_interrupts, **where}
