@@ -9,7 +9,7 @@ from typing import Any
 
 import tyro
 
-from agents.config.train import PAPER
+from agents.config.presets import PAPER
 from envs.command import one_line_errors
 from envs.ranges import Range, check_range
 

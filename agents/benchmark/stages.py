@@ -17,7 +17,8 @@ import torch
 
 from agents.benchmark.stock import CAMERA, StockPush
 from agents.benchmark.timing import Timer, Work
-from agents.config.train import PAPER, TrainConfig
+from agents.config.presets import PAPER
+from agents.config.train import TrainConfig
 from agents.methods.demonstrations import load_trajectories
 from agents.methods.potential import load_estimator, make_potential
 from agents.sac.device import available_precisions, resolve_device, resolve_precision

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.config.file import Settings, flat
-from agents.config.train import TrainConfig, default_config
+from agents.config.presets import default_config
+from agents.config.train import TrainConfig
 
 
 def command(config: TrainConfig, settings: Mapping[str, Any] | None = None) -> str:

@@ -1,12 +1,12 @@
-"""Configuration of a training: dataclasses, presets and range checks."""
+"""Configuration of a training: dataclasses and range checks."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from agents.config.methods import BC_STEPS, DEFAULT, METHODS
+from agents.config.methods import DEFAULT, METHODS
 from envs.ranges import COUNT, MANY, SEED, Range, check_ranges
 
 Tracker = Literal["wandb", "mlflow"]
@@ -19,8 +19,8 @@ class PotentialConfig:
     combine: Literal["product", "sum"] = "product"
     """Combination of V_d and Ṽ_g: product V_d·Ṽ_g (γ to the power of all remaining steps) or sum V_d + Ṽ_g (paper)."""
     radius: Annotated[float, Range(0, 100, "(]")] = 0.08
-    """Maximum distance between the achieved and a demonstrated goal in Δ(s), in the metric of the goal set [m]: within
-    the reach of the prior, and less than what separates the demonstration from itself behind an obstacle."""
+    """Maximum distance between the achieved and a demonstrated goal in Δ(s), in the metric of the goal set [m]. It is
+    smaller than the distance between two parts of the demonstration that an obstacle separates."""
     beta: Annotated[float, Range(0, 1)] = 0.0
     """Minimum value of a goal in Δ(s)."""
     terminal: Annotated[float, Range(-100, 100)] = 1.0
@@ -164,79 +164,6 @@ class TrainConfig:
     def environment_steps(self) -> int:
         """Environment steps of the whole training: `steps`, rounded up to a multiple of `num_envs`."""
         return -(-self.steps // self.num_envs) * self.num_envs
-
-
-# The paper's configuration (tables 1 and 2; "default configurations" of SAC in Stable-Baselines3).
-PAPER = TrainConfig(
-    preset="paper",
-    method="buffer+potential+annealing",
-    steps=200_000,
-    learner=LearnerConfig(
-        learning_rate=3e-4,
-        batch_size=512,
-        update_ratio=2.0,
-        n_steps=1,
-        block=1,
-        tau=0.005,
-        actor_tau=1.0,
-        learning_starts=100,
-        annealing_steps=10_000,
-        ent_coef="auto",
-        backup_entropy=True,
-        target_bounds=(-2.0, 1.0),
-        net_arch=(256, 256),
-        encoder_training="scratch",
-    ),
-    potential=PotentialConfig(combine="sum", radius=0.1, spacing=0.0),
-    evaluation=EvaluationConfig(every=5000, episodes=20),
-)
-
-
-# A cloud contains no velocity, so its value estimate is less accurate; a 3-step return bootstraps less from it.
-CLOUDS = TrainConfig(obs="pointcloud", learner=LearnerConfig(n_steps=3))
-# By preset name and observation; the paper trains twice as long on clouds.
-PRESETS: dict[str, dict[str, TrainConfig]] = {
-    "default": {"state": TrainConfig(), "pointcloud": CLOUDS},
-    "paper": {"state": PAPER, "pointcloud": replace(PAPER, obs="pointcloud", steps=400_000)},
-}
-
-
-def default_config(
-    preset: str, obs: str, method: str | None = None, settings: Mapping[str, Any] | None = None
-) -> TrainConfig:
-    """Return the configuration of a preset, with the defaults of a task and of a method's definition.
-
-    Args:
-        preset: Name of the preset.
-        obs: Observation type; one that the preset does not know has the settings of states.
-        method: Method, or None.
-        settings: Settings of the task by name, such as "potential.radius".
-
-    Raises:
-        ValueError: There is no such setting.
-    """
-    config = PRESETS[preset].get(obs, replace(PRESETS[preset]["state"], obs=obs))
-    config = with_settings(config, settings or {})
-    if method is None or method not in METHODS:
-        return config
-    steps = config.steps if METHODS[method].critic else BC_STEPS
-    return replace(config, learner=replace(config.learner, **METHODS[method].defaults), steps=steps)
-
-
-def with_settings(config: TrainConfig, settings: Mapping[str, Any]) -> TrainConfig:
-    """Return a configuration with other values, by names such as "steps" and "potential.radius".
-
-    Raises:
-        ValueError: There is no such setting.
-    """
-    for name, value in settings.items():
-        part, _, last = name.rpartition(".")
-        owner = getattr(config, part, None) if part else config
-        if last not in {field.name for field in fields(owner)} if is_dataclass(owner) else True:
-            raise ValueError(f"settings of the task: unknown setting {name!r}")
-        changed: Any = replace(owner, **{last: value})  # type: ignore[type-var]
-        config = replace(config, **{part: changed}) if part else changed
-    return config
 
 
 def run_name(config: TrainConfig, variations: Sequence[str] = ()) -> str:

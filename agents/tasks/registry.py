@@ -42,7 +42,8 @@ def available_tasks() -> list[str]:
 
 def first_observation(name: str | None) -> str:
     """Return the first observation of a task, which commands take by default; that of the push if it is not known."""
-    return next(iter((_TASKS.get(name or "") or next(iter(_TASKS.values()))).views))
+    task = _TASKS[name] if name in _TASKS else next(iter(_TASKS.values()))
+    return next(iter(task.views))
 
 
 def make_env(config: Any, render_mode: str | None = None) -> gym.Env:

@@ -42,7 +42,7 @@ class SparseSuccess(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs):
         limits = [env.get_wrapper_attr(name) for name in HORIZONS if env.has_wrapper_attr(name)]
         if not limits:
             raise ValueError(f"{env.unwrapped} has no time limit: give gymnasium.make max_episode_steps=")
-        self.success, self.horizon = success, int(limits[0])
+        self.success, self.horizon = success, int(min(limits))
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take a step and ask whether it succeeded."""

@@ -13,7 +13,7 @@ import torch
 from agents import runs
 from agents.config.command import command
 from agents.config.file import to_json
-from agents.config.train import PRESETS
+from agents.config.presets import PRESETS
 from agents.methods.shaped_sac import make_agent
 from agents.runs.checkpoint import list_checkpoints
 from agents.runs.log import read_progress

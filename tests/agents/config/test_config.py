@@ -10,7 +10,8 @@ from stable_baselines3 import SAC
 
 from agents import runs
 from agents.config.file import read_config_file, to_json
-from agents.config.train import PRESETS, LearnerConfig, TrainConfig, check
+from agents.config.presets import PRESETS
+from agents.config.train import LearnerConfig, TrainConfig, check
 from agents.methods.demonstrations import load_trajectories
 from agents.methods.shaped_sac import make_agent
 from agents.tasks import make_env

@@ -17,7 +17,8 @@ import pytest
 from agents import compare, runs
 from agents.compare import main
 from agents.config.file import to_json
-from agents.config.train import PRESETS, EvaluationConfig, LearnerConfig, TrainConfig, run_name
+from agents.config.presets import PRESETS
+from agents.config.train import EvaluationConfig, LearnerConfig, TrainConfig, run_name
 from agents.report.curves import quartiles
 from agents.report.outcome import read_outcome
 from tests.agents.one_line import one_line

@@ -8,7 +8,7 @@ import pytest
 import assets
 from agents import runs
 from agents.compare import main as compare
-from agents.config.train import PRESETS
+from agents.config.presets import PRESETS
 from agents.evaluate import main as evaluate
 from agents.sac.guide import Guide
 from agents.train import main as train
