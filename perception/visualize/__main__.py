@@ -3,7 +3,7 @@
 import tyro
 
 from envs.command import one_line_errors
-from perception.visualize.config import SLOT, VisualizeConfig
+from perception.visualize.config import OF_OWN, OF_SLOT, SLOT, VisualizeConfig
 
 
 @one_line_errors
@@ -13,6 +13,9 @@ def main(arguments: list[str] | None = None) -> None:
     for name in ("combine", "radius"):
         if getattr(config, name) == ():
             raise ValueError(f"--{name} is empty; name at least one")
+    for name in OF_OWN if config.task == SLOT else OF_SLOT:
+        if getattr(config, name) != getattr(VisualizeConfig, name):
+            raise ValueError(f"--{name} has no effect with --task {config.task}; leave it out")
     # Imported here, so that import errors are reported in one line too.
     if config.task == SLOT:
         from perception.visualize.pictures import visualize

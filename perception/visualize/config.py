@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 from envs.ranges import SEED, Range
 
 SLOT = "push-slot"
+OF_OWN, OF_SLOT = ("obs", "axes"), ("renderer", "cameras", "window")
+"""Settings that only tasks of the user have, and those that only the slot task has."""
 
 
 @dataclass(frozen=True)

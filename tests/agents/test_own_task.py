@@ -168,3 +168,8 @@ def test_a_file_and_a_preset_are_not_both_taken(here, capsys):
     error = one_line(train, ["--config", "config.json", "--preset", "paper"], capsys)
     assert "--config and --preset both give the defaults of all settings; leave one out" in error
     assert get_task(NAME).view("place").encoder == "identity" and make(roaming=True).unwrapped.roaming
+
+
+@pytest.mark.parametrize("words", [["--axes", "1", "0"], ["--task", NAME, "--window"]])
+def test_a_setting_of_the_other_kind_of_task_is_refused(words, here, capsys):
+    assert "has no effect with --task" in one_line(visualize, words, capsys)
