@@ -11,7 +11,7 @@ from agents.runs.directory import (
     revision,
     write_result,
 )
-from agents.runs.policy import load_policy, policy_weights
+from agents.runs.policy import load_critic, load_policy, policy_weights
 from agents.runs.resume import check_resumable
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "POLICY",
     "RESULT",
     "check_resumable",
+    "load_critic",
     "load_policy",
     "policy_weights",
     "read_config",

@@ -43,13 +43,7 @@ def load_policy(path: Path, device: str = "cpu") -> tuple[BasePolicy, TrainConfi
     if isinstance(average := content.get("average"), dict):  # checkpoints only
         weights |= {f"actor.{name}": weight for name, weight in average.items()}
     check_layers(weights, config, file, directory)
-    task = get_task(config.task)
-    policy = SharedEncoderPolicy(
-        task.view(config.obs).space,
-        task.action_space,
-        lambda _: 0.0,
-        **policy_settings(encoder_info(config).name, config.learner.net_arch),
-    ).to(device)
+    policy = _make_policy(config).to(device)
     wanted = policy_weights(policy.actor)
     wrong = [name for name, tensor in wanted.items() if getattr(weights.get(name), "shape", None) != tensor.shape]
     if wrong:
@@ -58,6 +52,38 @@ def load_policy(path: Path, device: str = "cpu") -> tuple[BasePolicy, TrainConfi
     check_weights(policy)
     policy.set_training_mode(False)
     return policy, config
+
+
+def load_critic(run: Path) -> torch.nn.Module:
+    """Load the critics of the last intact checkpoint of a run: (observations, actions) → one value of each.
+
+    Raises:
+        FileNotFoundError: There is no checkpoint, or its method has no critic.
+        ValueError: The weights are damaged or belong to another configuration.
+    """
+    config = read_config(run)
+    checkpoint, damages = newest_intact(run / CHECKPOINTS)
+    if checkpoint is None:
+        raise FileNotFoundError(next(iter(damages.values()), f"{run} holds no checkpoint, and only these hold critics"))
+    weights: Any = read_tensors(checkpoint / AGENT, "cpu").get("policy")
+    check_layers(weights, config, checkpoint / AGENT, run)
+    policy = _make_policy(config)
+    try:
+        policy.load_state_dict(weights)
+    except RuntimeError:
+        raise ValueError(f"{checkpoint / AGENT}: weights do not fit {run / CONFIG}") from None
+    policy.set_training_mode(False)
+    return policy.critic
+
+
+def _make_policy(config: TrainConfig) -> SharedEncoderPolicy:
+    task = get_task(config.task)
+    return SharedEncoderPolicy(
+        task.view(config.obs).space,
+        task.action_space,
+        lambda _: 0.0,
+        **policy_settings(encoder_info(config).name, config.learner.net_arch),
+    )
 
 
 def _weights_file(path: Path) -> Path:

@@ -3,7 +3,7 @@
 import tyro
 
 from envs.command import one_line_errors
-from perception.visualize.config import OF_OWN, OF_SLOT, SLOT, VisualizeConfig
+from perception.visualize.config import OF_OWN, OF_SLOT, OF_WEB, SLOT, VisualizeConfig
 
 
 @one_line_errors
@@ -16,7 +16,15 @@ def main(arguments: list[str] | None = None) -> None:
     for name in OF_OWN if config.task == SLOT else OF_SLOT:
         if getattr(config, name) != getattr(VisualizeConfig, name):
             raise ValueError(f"--{name} has no effect with --task {config.task}; leave it out")
+    for name in () if config.web else OF_WEB:
+        if getattr(config, name) != getattr(VisualizeConfig, name):
+            raise ValueError(f"--{name} has an effect with --web only; leave it out, or add --web")
     # Imported here, so that import errors are reported in one line too.
+    if config.web:
+        from perception.visualize.web.page import serve
+
+        serve(config)
+        return
     if config.task == SLOT:
         from perception.visualize.pictures import visualize
     else:

@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 from envs.ranges import SEED, Range
 
 SLOT = "push-slot"
-OF_OWN, OF_SLOT = ("obs", "axes"), ("renderer", "cameras", "window")
-"""Settings that only tasks of the user have, and those that only the slot task has."""
+OF_OWN, OF_SLOT = ("obs", "axes"), ("renderer", "cameras", "window", "web", "run", "port", "host")
+OF_WEB = ("run", "port", "host")
+"""Settings that only tasks of the user have, those that only the slot task has, and those of its web page."""
 
 
 @dataclass(frozen=True)
@@ -50,3 +51,11 @@ class VisualizeConfig:
     """Show the clouds in Open3D's window at the end; requires a display."""
     overwrite: bool = False
     """Replace existing files."""
+    web: bool = False
+    """Serve a web page instead of writing files: scene, clouds and potential of any episode, demonstrations by hand."""
+    run: Path | None = None
+    """Run directory whose agent, curves and episodes the page shows."""
+    port: Annotated[int, Range(0, 65535)] = 8080
+    """Port of the page; 0 takes any that is free."""
+    host: str = "127.0.0.1"
+    """Address of the page; 0.0.0.0 lets other machines see it, and use this one, without a password."""

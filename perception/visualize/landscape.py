@@ -54,6 +54,7 @@ def survey(
     goal: Float[np.ndarray, "2"],
     walls: Iterable[Wall],
     success_distance: float,
+    step: float = STEP,
 ) -> Landscape:
     """Evaluate Φ on a grid of puck positions, with the puck at rest and the arm displaced with the puck.
 
@@ -68,10 +69,11 @@ def survey(
         goal: Centre of the goal set, world frame, shape (2,) [m].
         walls: Walls, each by its centre and half sizes, world frame [m].
         success_distance: Distance from the goal within which the puck is in the goal set [m].
+        step: Distance between puck positions [m].
     """
     goals, demonstrated = potential.goals, potential.demonstrated
     half = np.array(TABLE_SIZE[:2]) / 2 - PUCK_RADIUS
-    x, y = (np.arange(-np.floor(h / STEP), np.floor(h / STEP) + 1) * STEP for h in half)
+    x, y = (np.arange(-np.floor(h / step), np.floor(h / step) + 1) * step for h in half)
     positions = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
     shift = np.zeros((len(positions), goals.goal_dim), dtype=np.float32)
     shift[:, :2] = puck - positions
@@ -107,13 +109,13 @@ def overlaps_wall(positions: Float[np.ndarray, "positions 2"], walls: Iterable[W
 
 
 def curves(
-    potential: Potential, observations: Float[np.ndarray, "steps ..."]
+    potential: Potential, observations: Float[np.ndarray, "steps ..."], solved: bool = True
 ) -> dict[str, Float[np.ndarray, " steps"]]:
-    """Return Φ along a demonstration, and V_d and Ṽ_g of the demonstrated state that attains its maximum.
+    """Return Φ along an episode, and V_d and Ṽ_g of the demonstrated state that attains its maximum.
 
-    The last observation is in the goal set. V_d and Ṽ_g are 0 where Δ(s) is empty.
+    The last observation is in the goal set if the episode is solved. V_d and Ṽ_g are 0 where Δ(s) is empty.
     """
-    success = np.arange(len(observations)) == len(observations) - 1
+    success = (np.arange(len(observations)) == len(observations) - 1) & solved
     rows = {"Φ": potential(observations, success), "V_d": np.zeros(len(success)), "Ṽ_g": np.zeros(len(success))}
     for step, observation in enumerate(observations):
         explained = potential.explain(observation)

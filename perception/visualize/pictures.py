@@ -177,20 +177,25 @@ def load_potentials(config: VisualizeConfig) -> tuple[Trajectory | None, dict[st
                 raise ValueError(f"{reason}; choose another --estimator, or record with --obs {name}")
             print(f"left out {reason}")
             continue
-        trajectories = _until_success(path, config, name)
+        trajectories = until_success(path, config.filter_key, name)
         filmed = filmed or trajectories[0]
         observations = [trajectory.observations[name] for trajectory in trajectories]
         potentials[name] = [Potential(estimator, observations, combine=form, radius=reach) for form, reach in settings]
     if not potentials:
         print("no estimator: no potential; give --estimator")
-    return filmed or _until_success(path, config)[0], potentials
+    return filmed or until_success(path, config.filter_key)[0], potentials
 
 
-def _until_success(path: Path, config: VisualizeConfig, obs: str | None = None) -> list[Trajectory]:
-    """Read demonstrations, truncated at the success speed of the given observation; defaults to that of the state."""
+def until_success(path: Path, filter_key: str | None, obs: str | None = None) -> list[Trajectory]:
+    """Read demonstrations, truncated at the success speed of the given observation; defaults to that of the state.
+
+    Raises:
+        FileNotFoundError: No such file.
+        ValueError: The file is invalid, lacks the observation, or has states of another model.
+    """
     with closing(PushEnv("push-slot", success_speed=SUCCESS_SPEEDS[obs or "state"])) as task:
         success = push_success(task.goal_reward)
-        trajectories = load_demonstrations(path, obs, config.filter_key, success=success, states=True)
+        trajectories = load_demonstrations(path, obs, filter_key, success=success, states=True)
         size = len(get_simulator_state(task))
     for trajectory in trajectories:
         found = size if trajectory.states is None else trajectory.states.shape[1]

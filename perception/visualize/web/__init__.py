@@ -1,0 +1,1 @@
+"""Web page of the slot task: scene, clouds, potential, episodes, and demonstrations by hand."""

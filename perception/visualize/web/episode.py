@@ -1,0 +1,130 @@
+"""Episodes as data: played by a policy, or replayed from a demonstration."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Float32
+
+from envs.demonstrations import Trajectory
+from envs.push.make import SUCCESS_SPEEDS
+from envs.push.playback import get_simulator_state
+from perception.visualize.landscape import curves
+from perception.visualize.scene import Scene, replay
+from shaping.potential import Potential
+from shaping.reward import shaped_reward
+
+Act = Callable[[dict[str, np.ndarray]], np.ndarray]
+"""Chooses an action, shape (2,), from the observations by name."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Policy that plays episodes.
+
+    Attributes:
+        title: Name in titles.
+        obs: Observation by which it acts; it decides at what speed the puck counts as resting.
+        begin: Called after every reset; returns what chooses the actions of the episode.
+    """
+
+    title: str
+    obs: str
+    begin: Callable[[], Act]
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One episode of T steps.
+
+    Attributes:
+        title: Policy and start, or the name of the demonstration.
+        states: States of the simulator, shape (T + 1, 1 + nq + nv); see `envs.push.playback`.
+        observations: "state" (T + 1, 8) and "pointcloud" (T + 1, num_points, 4).
+        visible: Whether each frame shows the puck, shape (T + 1,).
+        actions: Actions, shape (T, 2); None if there were none.
+        success: Whether it ended in the goal set.
+    """
+
+    title: str
+    states: Float[np.ndarray, "frames numbers"]
+    observations: dict[str, np.ndarray]
+    visible: Bool[np.ndarray, " frames"]
+    actions: Float[np.ndarray, "steps 2"] | None
+    success: bool
+
+    @property
+    def length(self) -> int:
+        """Number T of steps."""
+        return len(self.states) - 1
+
+
+class Recorder:
+    """Collects the frames of a scene."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._rows: dict[str, list[np.ndarray]] = {"state": [], "pointcloud": []}
+        self._states: list[np.ndarray] = []
+        self._visible: list[bool] = []
+
+    def add(self, cloud: Float32[np.ndarray, "points 4"], visible: bool) -> dict[str, np.ndarray]:
+        """Add the present frame, of which the cloud is given, and return its observations by name."""
+        frame = {"state": self._scene.base._observation(), "pointcloud": cloud}
+        for name, row in frame.items():
+            self._rows[name].append(row)
+        self._states.append(get_simulator_state(self._scene.base))
+        self._visible.append(visible)
+        return frame
+
+    def episode(self, title: str, actions: list[np.ndarray] | np.ndarray | None, success: bool) -> Episode:
+        """Return what was collected."""
+        rows = {name: np.stack(of_name) for name, of_name in self._rows.items()}
+        taken = None if actions is None else np.asarray(actions, dtype=float).reshape(-1, 2)
+        return Episode(title, np.stack(self._states), rows, np.array(self._visible), taken, success)
+
+
+def play(scene: Scene, policy: Policy, seed: int, grid: int | None = None) -> Episode:
+    """Play one episode from the start of a seed, on a reset grid that is drawn from the active ones if None."""
+    recorder = Recorder(scene)
+    actions: list[np.ndarray] = []
+    with success_speed(scene, policy.obs):
+        cloud, info = scene.env.reset(seed=seed, options={} if grid is None else {"grid": grid})
+        act, frame, done = policy.begin(), recorder.add(cloud, info["puck_visible"]), False
+        while not done:
+            actions.append(np.asarray(act(frame), dtype=float))
+            cloud, _, terminated, truncated, info = scene.env.step(actions[-1])
+            frame, done = recorder.add(cloud, info["puck_visible"]), terminated or truncated
+    return recorder.episode(f"{policy.title}, seed {seed}", actions, bool(info["is_success"]))
+
+
+def replayed(scene: Scene, trajectory: Trajectory, title: str) -> Episode:
+    """Return a demonstration as an episode; see `perception.visualize.scene.replay`."""
+    recorder = Recorder(scene)
+    for _ in replay(scene, trajectory):
+        rows = scene.env.points_world[:, :2]
+        relative = [rows - place for place in (scene.base.end_effector_position[:2], scene.base.goal_position)]
+        recorder.add(np.concatenate(relative, axis=1).astype(np.float32), True)
+    return recorder.episode(title, trajectory.actions, True)
+
+
+@contextmanager
+def success_speed(scene: Scene, obs: str) -> Iterator[None]:
+    """Judge success at the speed of an observation."""
+    before = scene.base.success_speed
+    scene.base.success_speed = SUCCESS_SPEEDS[obs]
+    try:
+        yield
+    finally:
+        scene.base.success_speed = before
+
+
+def signals(episode: Episode, potential: Potential, obs: str) -> dict[str, Float[np.ndarray, " frames"]]:
+    """Return Φ, V_d and Ṽ_g of every frame, and the shaped reward r̄ of the step from it (0 for the last)."""
+    rows = curves(potential, episode.observations[obs], episode.success)
+    phi = rows["Φ"].astype(float)
+    reward = np.zeros(episode.length)
+    reward[-1] = float(episode.success)
+    shaped = shaped_reward(reward, phi[:-1], phi[1:], potential.gamma)
+    return {**{name: row.astype(float) for name, row in rows.items()}, "r̄": np.append(shaped, 0.0)}

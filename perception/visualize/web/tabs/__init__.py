@@ -1,0 +1,1 @@
+"""Tabs of the page's panel, one a file."""

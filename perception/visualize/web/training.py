@@ -1,0 +1,78 @@
+"""A training in the background, and its curve."""
+
+import csv
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+RATE = "eval/success_rate"
+
+
+def success_curve(run: Path) -> tuple[Float[np.ndarray, " points"], Float[np.ndarray, " points"]]:
+    """Read environment steps and success rates of the evaluations of a run, shape (points,) each; maybe of none yet."""
+    try:
+        with (run / "progress.csv").open(newline="") as file:
+            rows = [(float(row["step"]), float(row[RATE])) for row in csv.DictReader(file) if row.get(RATE)]
+    except FileNotFoundError:
+        rows = []
+    points = np.array(rows, dtype=float).reshape(-1, 2)
+    return points[:, 0], points[:, 1]
+
+
+class Training:
+    """Process of `agents.train` on a file of demonstrations; the run directory is beside the file.
+
+    Args:
+        demonstrations: HDF5 file.
+        obs: Observation of the agent.
+        method: Method, as for agents.train.
+        steps: Environment steps.
+
+    Raises:
+        ValueError: There is a run of this file, observation and method already.
+    """
+
+    def __init__(self, demonstrations: Path, obs: str, method: str, steps: int) -> None:
+        self.run = demonstrations.with_suffix("") / f"{obs}-{method}"
+        if self.run.exists():
+            raise ValueError(f"{self.run}: exists already; move it away, or save the demonstration to another file")
+        self._log = self.run.with_name(f"{self.run.name}.log")
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        words = {"demonstrations": demonstrations, "obs": obs, "method": method, "steps": steps, "out": self.run}
+        command = [sys.executable, "-m", "agents.train", *(str(w) for k, v in words.items() for w in (f"--{k}", v))]
+        with self._log.open("w") as output:
+            # A session of its own: Ctrl-C in the terminal of the page reaches the training once, through `stop`.
+            self._process = subprocess.Popen(
+                command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True
+            )
+
+    @property
+    def running(self) -> bool:
+        """Whether the process runs."""
+        return self._process.poll() is None
+
+    def curve(self) -> tuple[Float[np.ndarray, " points"], Float[np.ndarray, " points"]]:
+        """Return `success_curve` of the run."""
+        return success_curve(self.run)
+
+    def summary(self) -> str:
+        """Return one line about the run."""
+        steps, rates = self.curve()
+        last = f"{100 * rates[-1]:.0f} % after {steps[-1]:.0f} steps" if len(steps) else "no evaluation yet"
+        if self.running:
+            return f"training {self.run}: {last}"
+        status = self._process.returncode
+        if status == 0:
+            return f"finished {self.run}: {last}"
+        lines = self._log.read_text(errors="replace").strip().splitlines()
+        return f"ended {self.run} with status {status}: {lines[-1] if lines else last}"
+
+    def stop(self) -> None:
+        """Interrupt the training, and wait until it has written its checkpoint."""
+        if self.running:
+            self._process.send_signal(signal.SIGINT)
+            self._process.wait()
