@@ -88,7 +88,7 @@ def _simplified(model: mujoco.MjModel, mesh: int) -> trimesh.Trimesh:
 
 def _color(model: mujoco.MjModel, geom: int) -> tuple[int, int, int]:
     """Return the colour of a geom: of its material, averaged over its texture, else its own."""
-    material = model.geom_matid[geom]
+    material = int(model.geom_matid[geom])
     color = model.geom_rgba[geom, :3] if material < 0 else model.mat_rgba[material, :3] * _texture(model, material)
     red, green, blue = np.round(255 * np.clip(color, 0, 1)).astype(int).tolist()
     return red, green, blue

@@ -1,11 +1,17 @@
 """The page: composes scene and tabs, and serves them until it is interrupted."""
 
+import io
+import signal
+import socket
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, redirect_stdout
 
 import viser
 
 from envs.push.success import STEP
+from envs.ranges import check_ranges
+from perception.rendering import RENDERERS
 from perception.visualize.config import VisualizeConfig
 from perception.visualize.web.events import Events
 from perception.visualize.web.session import Session
@@ -78,32 +84,49 @@ class Page:
 
 
 def serve(config: VisualizeConfig) -> None:
-    """Serve the page until Ctrl-C.
+    """Serve the page until Ctrl-C or SIGTERM.
 
     Raises:
-        FileNotFoundError, ValueError: A file is missing or does not fit, or a name is unknown.
+        FileNotFoundError, ValueError: A file is missing or does not fit, or a setting is invalid.
         OSError: The port is in use, or the address is not one of this machine.
     """
-    with closing(Session(config)) as session:
-        server = start_server(config.host, config.port)
-        try:
-            with closing(Page(server, session)) as page:
-                print(f"http://{config.host}:{server.get_port()}  (Ctrl-C ends it)", flush=True)
-                while True:
-                    page.tick()
-        finally:
-            server.stop()
+    check_ranges(config)
+    if config.renderer not in RENDERERS:
+        raise ValueError(f"--renderer: unknown renderer {config.renderer!r}; known: {', '.join(RENDERERS)}")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that a training of the page ends with it
+    port = free_port(config.host, config.port)
+    with (
+        closing(Session(config)) as session,
+        served(config.host, port) as server,
+        closing(Page(server, session)) as page,
+    ):
+        print(f"http://{config.host}:{port}  (Ctrl-C ends it)", flush=True)
+        while True:
+            page.tick()
 
 
-def start_server(host: str, port: int) -> viser.ViserServer:
-    """Start the server on a port; 0 takes any that is free.
+def free_port(host: str, port: int) -> int:
+    """Return a port at which a server can listen: the given one, or for 0 any that is free.
 
     Raises:
         OSError: The port is in use, or the address is not one of this machine.
     """
-    server = viser.ViserServer(host, port, label="pushcloud", verbose=False)
-    if port not in (0, server.get_port()):
-        server.stop()
-        raise OSError(f"--port {port} is in use; choose another, or 0 for any that is free")
+    try:
+        with socket.create_server((host, port)) as probe:
+            return probe.getsockname()[1]
+    except OSError as error:
+        reason = str(error.strerror).partition(" (")[0]
+        raise OSError(f"--host {host} --port {port}: {reason}; choose another, or --port 0 for any") from error
+
+
+@contextmanager
+def served(host: str, port: int) -> Iterator[viser.ViserServer]:
+    """Run a server, which itself would print on standard output."""
+    with redirect_stdout(io.StringIO()):
+        server = viser.ViserServer(host, port, label="pushcloud", verbose=False)
     server.gui.configure_theme(control_width="large", show_logo=False, show_share_button=False)
-    return server
+    try:
+        yield server
+    finally:
+        with redirect_stdout(io.StringIO()):
+            server.stop()

@@ -111,13 +111,12 @@ class Session:
         Raises:
             FileNotFoundError, ValueError: A file is missing or does not fit; Φ is then unchanged.
         """
+        chosen = replace(self.config, estimator=self.estimators[estimator], combine=(combine,), radius=(radius,))
         if demonstrations is not None:
-            self.config = replace(self.config, demonstrations=demonstrations, filter_key=None)
-        file = self.estimators[estimator]
-        chosen = replace(self.config, estimator=file, combine=(combine,), radius=(radius,))
+            chosen = replace(chosen, demonstrations=demonstrations, filter_key=None)
         trajectory, potentials = load_potentials(chosen)
         assert trajectory is not None  # an estimator is named
-        self.demonstration, self.title = trajectory, estimator
+        self.config, self.demonstration, self.title = chosen, trajectory, estimator
         ((self.potential,),) = potentials.values()
 
     def set_scene(self, renderer: str, camera: str) -> None:
