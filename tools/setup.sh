@@ -78,4 +78,7 @@ pip=("$venv/bin/python" -m pip --disable-pip-version-check)
 [[ -t 1 ]] || pip+=(--quiet)
 # PyTorch comes first and without dependencies, so that a CPU build brings no CUDA libraries.
 "${pip[@]}" install --retries 1 ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} --no-deps -c constraints.txt torch
-"${pip[@]}" install -c constraints.txt -e '.[dev]'
+# The rest by uv, which downloads and unpacks several packages at a time.
+"${pip[@]}" install -c constraints.txt uv
+[[ -t 1 ]] && quiet=() || quiet=(--quiet)
+"$venv/bin/uv" pip install "${quiet[@]}" --python "$venv/bin/python" -c constraints.txt -e '.[dev]'

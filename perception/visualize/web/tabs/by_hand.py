@@ -52,6 +52,7 @@ class ByHand:
         back = gui.add_button("take back a second")
         self.told = gui.add_markdown("")
         self.file = gui.add_text("HDF5 file", "demonstrations/by-hand.hdf5")
+        self.replace = gui.add_checkbox("replace the file", False)
         save = gui.add_button("save")
         with gui.add_folder("train on it"):
             self.obs = gui.add_dropdown("observation", ("pointcloud", "state"))
@@ -91,7 +92,9 @@ class ByHand:
         """
         path, scene = Path(self.file.value), self._session.scene
         trajectory: Trajectory = demonstrate_path(scene, self._path)
-        save_demonstrations(path, [trajectory], describe_environment(scene.env))
+        if path.exists() and not self.replace.value:
+            raise FileExistsError(f"{path}: exists already; choose another file, or tick: replace the file")
+        save_demonstrations(path, [trajectory], describe_environment(scene.env), overwrite=self.replace.value)
         self._events.tell("saved", f"{path}: {trajectory.horizon} steps", "green")
         potential = self._session.potential
         self._session.set_potential(self._session.title, potential.combine, potential.radius, path)

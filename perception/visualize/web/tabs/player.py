@@ -16,6 +16,7 @@ from perception.visualize.web.session import Frame, Session
 COLORS = {"Φ": "#ff2fa0", "V_d": "#3b528b", "Ṽ_g": "#5ec962", "r̄": "#e07b00", "Q": "#7f4fc9"}
 ANY = "any"
 CHART = 150  # height [pixels]
+MARKED = 5  # frames between two marks in the curves of an episode that plays; browsers draw them slowly
 
 
 class Player:
@@ -87,7 +88,10 @@ class Player:
     def draw(self) -> None:
         """Compute the curves anew."""
         self._signals = self._session.signals()
-        self._mark()
+        with self._server.atomic():  # each chart must have as many curves as rows of data
+            for names, chart in self._charts.items():
+                chart.series = _series(name for name in names if name in self._signals)
+            self._mark()
 
     def advance(self) -> None:
         """Show the next frame; after the last, the first."""
@@ -105,8 +109,9 @@ class Player:
 
     def _seek(self, step: int) -> None:
         self._session.step = min(int(step), self._session.episode.length)
-        self.slider.value = int(self._session.step)
-        self._mark()
+        self.slider.value = self._session.step
+        if not self.playing.value or self._session.step % MARKED == 0:
+            self._mark()
         self._show()
 
     def _mark(self) -> None:
@@ -115,9 +120,7 @@ class Player:
         for names, chart in self._charts.items():
             rows = {name: self._signals[name] for name in names if name in self._signals}
             now = np.where(steps == self._session.step, rows[names[0]], np.nan)
-            with self._server.atomic():  # each must have as many rows as the other
-                chart.series = _series(rows)
-                chart.data = (steps.astype(float), *rows.values(), now)
+            chart.data = (steps.astype(float), *rows.values(), now)
 
 
 def _series(names: Iterable[str]) -> tuple[Any, ...]:
