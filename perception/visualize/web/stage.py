@@ -17,6 +17,7 @@ from perception.visualize.web.session import MAP_STEP, Frame, Session
 PINK, GREEN, GREY = (255, 47, 160), (31, 181, 58), (70, 70, 70)
 VIEW_FROM, VIEW_AT = (0.55, 0.45, 1.35), (0.05, 0.1, TABLE_HEIGHT)  # of the browser at the start, world frame [m]
 PLANE = TABLE_HEIGHT + PUCK_HALF_HEIGHT  # height in which the puck is dragged [m]
+UNLIT: Any = {"cast_shadow": False, "receive_shadow": False}  # shadows are slow where a browser draws in software
 LIFT = 0.001  # of flat marks over the table, so that they are not hidden by it [m]
 
 
@@ -46,7 +47,7 @@ class Stage:
             if mesh.body not in self._bodies:
                 self._bodies[mesh.body] = server.scene.add_frame(f"/bodies/{name}", show_axes=False)
             meshes[name] = server.scene.add_mesh_simple(
-                f"/bodies/{mesh.name}", mesh.vertices, mesh.faces, color=mesh.color, flat_shading=True
+                f"/bodies/{mesh.name}", mesh.vertices, mesh.faces, color=mesh.color, flat_shading=True, **UNLIT
             )
         self.puck = self._bodies[model.body("puck_main").id]
         self.puck_mesh, self.tip_mesh = meshes["puck_main"], meshes["gripper0_right_pusher"]
