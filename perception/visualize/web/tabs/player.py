@@ -1,6 +1,6 @@
 """Episode tab: which episode is shown, its frames, and its curves."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ class Player:
         self.slider: Any = gui.add_slider("step", 0, 1, 1, 0)
         self._charts = {
             names: gui.add_uplot(
-                (np.zeros(2),) * (len(names) + 2), _series(names), scales={"x": {"time": False}}, height=CHART
+                (np.zeros(2),) * (len(names) + 2), _series(names), scales=_scales([np.zeros(2)]), height=CHART
             )
             for names in (("Φ", "V_d", "Ṽ_g"), ("r̄", "Q"))
         }
@@ -90,7 +90,9 @@ class Player:
         self._signals = self._session.signals()
         with self._server.atomic():  # each chart must have as many curves as rows of data
             for names, chart in self._charts.items():
+                rows = [self._signals[name] for name in names if name in self._signals]
                 chart.series = _series(name for name in names if name in self._signals)
+                chart.scales = _scales(rows)
             self._mark()
 
     def advance(self) -> None:
@@ -121,6 +123,13 @@ class Player:
             rows = {name: self._signals[name] for name in names if name in self._signals}
             now = np.where(steps == self._session.step, rows[names[0]], np.nan)
             chart.data = (steps.astype(float), *rows.values(), now)
+
+
+def _scales(rows: Sequence[np.ndarray]) -> dict[str, Any]:
+    """Return the axes of a chart; the range of values is given, since uPlot finds none where there are gaps."""
+    low, high = float(min(map(np.nanmin, rows))), float(max(map(np.nanmax, rows)))
+    margin = 0.05 * max(high - low, 0.1)
+    return {"x": {"time": False}, "y": {"range": (low - margin, high + margin)}}
 
 
 def _series(names: Iterable[str]) -> tuple[Any, ...]:
