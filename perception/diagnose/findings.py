@@ -129,19 +129,19 @@ def measure(
     error = centroid_error(clouds.points, frames.puck)
     moved = centroid_error(noisy.points, frames.puck) - error
     return Measured(
-        tuple(cameras),
-        frames.episode,
-        frames.puck[:, :2],
-        clouds.points.shape[1],
-        clouds.visible,
-        noisy.visible,
-        pixels,
-        pixels / np.maximum(there, 1),
-        np.where(clouds.visible[:, None], error, np.nan),
-        np.where(clouds.visible, gaps, np.nan),
-        nearest_pairs(clouds.observations, frames.state, frames.episode),
-        np.where((clouds.visible & noisy.visible)[:, None], moved, np.nan),
-        recovered,
+        cameras=tuple(cameras),
+        episode=frames.episode,
+        puck=frames.puck[:, :2],
+        points=clouds.points.shape[1],
+        visible=clouds.visible,
+        visible_in_noise=noisy.visible,
+        pixels=pixels,
+        share=pixels / np.maximum(there, 1),
+        error=np.where(clouds.visible[:, None], error, np.nan),
+        gap=np.where(clouds.visible, gaps, np.nan),
+        pairs=nearest_pairs(clouds.observations, frames.state, frames.episode),
+        moved=np.where((clouds.visible & noisy.visible)[:, None], moved, np.nan),
+        recovered=recovered,
     )
 
 
@@ -156,22 +156,22 @@ def sum_up(measured: Measured) -> Findings:
     error = measured.error[visible]
     bias = error.mean(axis=0) if len(error) else np.full(2, np.nan)
     return Findings(
-        measured.cameras,
-        float(measured.share.mean()),
-        float(np.median(measured.pixels)),
-        measured.points,
-        float((~visible).mean()),
-        float((~measured.visible_in_noise).mean()),
-        longest_run(~visible, measured.episode),
-        _middle_and_high(np.hypot(*error.T)),
-        (float(bias[0]), float(bias[1])),
-        _middle_and_high(measured.gap[visible]),
-        float((pairs.excess > ALIASED).mean()),
-        (float(pairs.states[worst]), float(pairs.clouds[worst])),
-        (labels[0], labels[1]),
-        offset,
-        jitter,
-        tuple(measured.recovered.tolist()),
+        cameras=measured.cameras,
+        seen=float(measured.share.mean()),
+        pixels=float(np.median(measured.pixels)),
+        points=measured.points,
+        hidden=float((~visible).mean()),
+        lost=float((~measured.visible_in_noise).mean()),
+        longest=longest_run(~visible, measured.episode),
+        error=_middle_and_high(np.hypot(*error.T)),
+        bias=(float(bias[0]), float(bias[1])),
+        gap=_middle_and_high(measured.gap[visible]),
+        aliased=float((pairs.excess > ALIASED).mean()),
+        worst=(float(pairs.states[worst]), float(pairs.clouds[worst])),
+        worst_frames=(labels[0], labels[1]),
+        offset=offset,
+        jitter=jitter,
+        recovered=tuple(measured.recovered.tolist()),
     )
 
 

@@ -71,7 +71,7 @@ def _draw_pairs(axes: Axes, view: Measured, found: Findings) -> None:
     limit = 1.05 * max(clouds.max(), states.max(), 1.5e3 * ALIASED)
     axes.plot([0, limit], [0, limit], c="0.6", lw=1)
     axes.plot([0, limit], [1000 * ALIASED, limit + 1000 * ALIASED], c=HIDDEN_COLOR, lw=1, ls="--")
-    axes.set(xlim=(0, limit), ylim=(0, limit), xlabel="distance of the nearest cloud [mm]")
+    axes.set(xlim=(0, limit), ylim=(0, limit), xlabel="distance of another episode's nearest cloud [mm]")
     axes.set_ylabel("distance of its state [mm]")
     axes.set_title(f"{found.aliased:.1%} of the frames above the dashed line", fontsize=10)
 

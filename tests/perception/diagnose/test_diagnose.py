@@ -54,6 +54,7 @@ def diagnosed(tmp_path, monkeypatch, changed, steps=30, **settings):
     return findings[-1], advice
 
 
+@pytest.mark.slow
 def test_every_view_is_measured_on_the_same_frames(written):
     findings, advice, (picture, page) = written
     overhead, oblique, both = findings
@@ -113,6 +114,7 @@ def test_each_advice_is_reached(tmp_path, monkeypatch, changed, settings, found,
     assert (tmp_path / "diagnosis.png").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_where_nothing_is_to_change_that_is_said(written):
     """Of the view at once, and of everything if the features held the velocities too."""
     found = written[0][-1]
@@ -121,6 +123,12 @@ def test_where_nothing_is_to_change_that_is_said(written):
     for r2 in (0.95, np.nan):  # a puck that rests has no R²
         whole = dataclasses.replace(found, recovered=(1.0, 1.0, r2, r2) * 2)
         assert advise(whole, Noise()) == "nothing to change: the clouds of overhead + oblique are sufficient"
+
+
+@pytest.mark.slow
+def test_clouds_that_look_alike_are_named_too(written):
+    alike = dataclasses.replace(written[0][0], aliased=0.021)
+    assert "2.1% have a cloud like that of another state: fuse oblique" in advise(alike, Noise())
 
 
 def test_fusing_the_camera_that_is_advised_helps(tmp_path, monkeypatch):
