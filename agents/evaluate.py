@@ -12,8 +12,9 @@ import torch
 import tyro
 
 from agents import runs
-from agents.evaluation.episodes import evaluate
+from agents.evaluation.episodes import Evaluation, evaluate
 from agents.evaluation.film import film
+from agents.evaluation.robustness import UNCHANGED, check_robustness, evaluate_robustness, robustness_table
 from agents.tasks import make_env
 from agents.tasks.named import register_named
 from envs.command import one_line_errors
@@ -35,6 +36,9 @@ class EvaluateConfig:
     """Seed of the first episode; episode i is reset with seed + i."""
     imports: tuple[str, ...] = ()
     """Task and encoder of your own that the run uses, each as module:Name."""
+    robustness: bool = False
+    """Evaluate under other conditions too: noise of the depth, dropped pixels, errors of the calibration, a camera that
+    was moved (clouds), and pucks of other sizes; of push-slot only, --episodes each."""
     json: bool = False
     """Print one JSON object, and nothing else, on standard output."""
     video: Path | None = None
@@ -52,24 +56,36 @@ def main(arguments: list[str] | None = None) -> None:
     with contextlib.redirect_stdout(sys.stderr) if config.json else contextlib.nullcontext():
         policy, trained = runs.load_policy(config.run)
         torch.set_num_threads(trained.threads)
+        if config.robustness:
+            check_robustness(trained)
         if config.video is not None:  # before the evaluation, so that a file that cannot be written fails early
             try:
                 film(policy, trained, config.video, config.video_episodes, config.seed)
             except gym.error.Error as error:  # a library for rendering is missing
                 raise ValueError(f"--video: {error}") from error
-        with contextlib.closing(make_env(trained)) as env:
-            result = evaluate(policy, env, config.episodes, config.seed)
+        results: dict[str, Evaluation] = {}
+        if config.robustness:
+            results = evaluate_robustness(policy, trained, config.episodes, config.seed)
+            result = results[UNCHANGED.name]
+        else:
+            with contextlib.closing(make_env(trained)) as env:
+                result = evaluate(policy, env, config.episodes, config.seed)
     if config.json:
-        print(json.dumps(result.to_dict()))
+        changed = {"robustness": {name: evaluation.to_dict() for name, evaluation in results.items()}}
+        print(json.dumps(result.to_dict() | (changed if results else {})))
         return
+    print(robustness_table(results) if results else _sentence(result))
+    if config.video is not None:
+        print(f"wrote {config.video}")
+
+
+def _sentence(result: Evaluation) -> str:
     low, high = result.interval
     steps = "-" if result.mean_steps is None else f"{result.mean_steps:.1f}"
-    print(
+    return (
         f"success rate {result.success_rate:.2f} [{low:.2f}, {high:.2f}] over {result.episodes} episodes, "
         f"{steps} steps on average"
     )
-    if config.video is not None:
-        print(f"wrote {config.video}")
 
 
 def check(config: EvaluateConfig) -> None:

@@ -11,6 +11,7 @@ import envs  # noqa: F401 (imported first: it limits BLAS to one thread before N
 if TYPE_CHECKING:
     from perception.cameras import Intrinsics, camera_to_world, intrinsics
     from perception.depth import cloud_from_depth
+    from perception.noise import Noise
     from perception.observation import PointCloudObservation
     from perception.point_cloud import back_project, crop, sample_points, transform
     from perception.registry import available_encoders, make_encoder, register_encoder
@@ -22,6 +23,7 @@ _HOMES = {
     "camera_to_world": "cameras",
     "intrinsics": "cameras",
     "cloud_from_depth": "depth",
+    "Noise": "noise",
     "PointCloudObservation": "observation",
     "back_project": "point_cloud",
     "crop": "point_cloud",
@@ -39,6 +41,7 @@ _HOMES = {
 __all__ = [
     "RENDERERS",
     "Intrinsics",
+    "Noise",
     "PointCloudObservation",
     "Renderer",
     "available_encoders",

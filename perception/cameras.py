@@ -98,3 +98,24 @@ def camera_to_world(model: mujoco.MjModel, data: mujoco.MjData, camera: str) -> 
     pose[:3, :3] = data.cam_xmat[index].reshape(3, 3) * MUJOCO_TO_OPENCV
     pose[:3, 3] = data.cam_xpos[index]
     return pose
+
+
+def turn_camera(model: mujoco.MjModel, camera: str, angle: float) -> None:
+    """Turn a camera of the world body around the world's vertical axis, so that it sees the same place from aside.
+
+    Clouds stay in the world, because they are computed with the new pose.
+
+    Args:
+        model: MuJoCo model, changed in place.
+        camera: Name of the camera.
+        angle: Angle, counterclockwise as seen from above [degrees].
+
+    Raises:
+        ValueError: Unknown camera; the message lists the known ones.
+    """
+    index = find_id(model, mujoco.mjtObj.mjOBJ_CAMERA, camera)
+    half = np.deg2rad(angle) / 2
+    turn, position, orientation = np.array([np.cos(half), 0.0, 0.0, np.sin(half)]), np.empty(3), np.empty(4)
+    mujoco.mju_rotVecQuat(position, model.cam_pos[index], turn)
+    mujoco.mju_mulQuat(orientation, turn, model.cam_quat[index])
+    model.cam_pos[index], model.cam_quat[index] = position, orientation

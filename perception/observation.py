@@ -1,6 +1,7 @@
 """Gymnasium wrapper that replaces the state observation by point clouds of objects."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import envs.simulator  # noqa: F401 (imported first: MuJoCo then loads without OpenGL)
@@ -13,6 +14,7 @@ from gymnasium import spaces
 from jaxtyping import Float, Float32
 
 from perception.cameras import camera_to_world
+from perception.noise import Noise, NoiseSource, checked_noise
 from perception.point_cloud import back_project, crop, open3d, sample_points, transform
 from perception.rendering import Renderer, make_renderer
 from perception.simulation import Anchor, anchor_position, check_anchor, simulation
@@ -65,6 +67,8 @@ class PointCloudObservation(gymnasium.Wrapper, gymnasium.utils.RecordConstructor
             one object relative to two positions, of which the last is the goal.
         plane: Whether the rows hold x and y only; by default x, y and z.
         workspace: Lower and upper corner of the crop box, world frame [m]; by default nothing is cropped.
+        noise: Noise of the cameras: a `Noise`, or a mapping of its settings. It is drawn from a generator of its own,
+            which a reset with a seed seeds too.
 
     Attributes:
         points_world: Points of the last observation, world frame, shape (objects · num_points, 3) [m].
@@ -72,7 +76,7 @@ class PointCloudObservation(gymnasium.Wrapper, gymnasium.utils.RecordConstructor
 
     Raises:
         ValueError: Unknown renderer, camera, body or position, no camera or object, an object named twice, fewer than 1
-            point, invalid workspace, or an environment without a MuJoCo simulation.
+            point, invalid workspace or noise, or an environment without a MuJoCo simulation.
         ImportError: Open3D is missing.
     """
 
@@ -90,7 +94,9 @@ class PointCloudObservation(gymnasium.Wrapper, gymnasium.utils.RecordConstructor
         relative_to: Sequence[Anchor] | None = None,
         plane: bool | None = None,
         workspace: Sequence[Sequence[float]] | None = None,
+        noise: Noise | Mapping[str, Any] | None = None,
     ) -> None:
+        noise = None if noise is None else checked_noise(noise)
         gymnasium.utils.RecordConstructorArgs.__init__(  # as lists, which JSON preserves
             self,
             cameras=list(cameras),
@@ -102,6 +108,7 @@ class PointCloudObservation(gymnasium.Wrapper, gymnasium.utils.RecordConstructor
             relative_to=relative_to and list(relative_to),
             plane=plane,
             workspace=None if workspace is None else np.asarray(workspace).tolist(),
+            noise=None if noise is None else asdict(noise),
         )
         gymnasium.Wrapper.__init__(self, env)
         given = {"objects": objects, "relative_to": relative_to, "plane": plane, "workspace": workspace}
@@ -125,6 +132,7 @@ class PointCloudObservation(gymnasium.Wrapper, gymnasium.utils.RecordConstructor
         self._dims = 2 if chosen["plane"] else 3
         self._workspace = box
         self._num_points = int(num_points)
+        self._noise = None if noise is None else NoiseSource(noise, self._cameras)
         self._renderers: dict[tuple[str, str], Renderer] = {}
         self._model: Any = None
         self._seen = np.zeros(len(self._objects), bool)
@@ -145,6 +153,8 @@ class PointCloudObservation(gymnasium.Wrapper, gymnasium.utils.RecordConstructor
         """Reset the environment and discard the points of the previous episode."""
         _, info = self.env.reset(seed=seed, options=options)
         self._seen[:] = False
+        if self._noise is not None:
+            self._noise.reset(seed)
         observation = self._observe(info)
         self._reset_info = {"puck_visible": info["puck_visible"]}
         return observation, info
@@ -163,12 +173,14 @@ class PointCloudObservation(gymnasium.Wrapper, gymnasium.utils.RecordConstructor
             "seen": self._seen.tolist(),
             "reset_info": self._reset_info,
             "hidden_frames": self.hidden_frames,
-        }
+        } | ({} if self._noise is None else {"noise": self._noise.get_state()})
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Restore a state returned by `get_state`."""
         self.points_world, self._seen[:] = np.array(state["points"]), state["seen"]
         self.hidden_frames, self._reset_info = state["hidden_frames"], state["reset_info"]
+        if self._noise is not None:
+            self._noise.set_state(state["noise"])
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes without the renderers; a copy creates its own at the next observation."""
@@ -208,8 +220,10 @@ class PointCloudObservation(gymnasium.Wrapper, gymnasium.utils.RecordConstructor
         clouds = []
         for camera in self._cameras:
             renderer = self._renderers[name, camera]
-            points = back_project(*renderer.render(data), renderer.intrinsics)
-            clouds.append(transform(points, camera_to_world(model, data, camera)))
+            (depth, mask), pose = renderer.render(data), camera_to_world(model, data, camera)
+            if self._noise is not None:
+                depth, pose = self._noise.depth(depth, mask), self._noise.pose(camera, pose)
+            clouds.append(transform(back_project(depth, mask, renderer.intrinsics), pose))
         return crop(np.concatenate(clouds), self._workspace)
 
     def _make_renderers(self) -> None:

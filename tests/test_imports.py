@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("envs", "perception", "shaping", "agents")
 # Command lines that compose what lies to their right as well; a folder is one with all its modules.
-COMPOSITION_ROOTS = ("envs.record", "perception.visualize")
+COMPOSITION_ROOTS = ("envs.record", "perception.diagnose", "perception.visualize")
 # Rooms of `agents`, those that import nothing else of it first; each imports only from the levels before its own.
 LEVELS = (
     ("config", "finite", "progress", "tasks"),

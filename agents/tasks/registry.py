@@ -46,6 +46,6 @@ def first_observation(name: str | None) -> str:
     return next(iter(task.views))
 
 
-def make_env(config: Any, render_mode: str | None = None) -> gym.Env:
-    """Make the environment of a training configuration."""
-    return get_task(config.task).make(obs=config.obs, grids=config.grids, render_mode=render_mode)
+def make_env(config: Any, render_mode: str | None = None, **settings: Any) -> gym.Env:
+    """Make the environment of a training configuration; `settings` are further arguments of its task's `make`."""
+    return get_task(config.task).make(obs=config.obs, grids=config.grids, render_mode=render_mode, **settings)

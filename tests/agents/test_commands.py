@@ -22,6 +22,7 @@ UNITS = {
     "agents.benchmark.__main__": ["threads"],
     "envs.demonstrations.__main__": ["info", "convert"],
     "envs.record": ["HDF5", "grids"],
+    "perception.diagnose.__main__": ["[m]", "[degrees]", "random actions"],
     "perception.visualize.__main__": ["out"],
     "tests.faults.__main__": ["Trainings to kill", "Disks to fill"],
 }

@@ -4,7 +4,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from perception.cameras import camera_to_world, intrinsics
+from perception.cameras import camera_to_world, intrinsics, turn_camera
 from perception.point_cloud import back_project, transform
 from perception.rendering import RENDERERS, make_renderer
 
@@ -97,3 +97,14 @@ def test_cameras_that_are_no_simple_pinholes_are_refused(attribute):
     )
     with pytest.raises(ValueError, match="camera 'c'"):
         intrinsics(model, "c", 8, 8)
+
+
+def test_a_turned_camera_sees_what_it_saw_from_aside(scene):
+    model, data = scene()
+    before = camera_to_world(model, data, "oblique")
+    turn_camera(model, "oblique", 90.0)
+    mujoco.mj_forward(model, data)
+    quarter = np.array([[0, -1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
+    np.testing.assert_allclose(camera_to_world(model, data, "oblique"), quarter @ before, atol=1e-12)
+    with pytest.raises(ValueError, match="unknown camera 'side'"):
+        turn_camera(model, "side", 1.0)

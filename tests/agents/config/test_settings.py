@@ -12,6 +12,7 @@ from agents.config.train import TrainConfig
 from agents.evaluate import EvaluateConfig
 from agents.pretrain import learn
 from agents.prior.config import GoalLearnerConfig, PretrainConfig
+from perception.diagnose.config import DiagnoseConfig
 from perception.visualize.config import VisualizeConfig
 
 CONFIGS = {
@@ -19,6 +20,7 @@ CONFIGS = {
     "agents.pretrain": PretrainConfig,
     "agents.evaluate": EvaluateConfig,
     "agents.compare": CompareConfig,
+    "perception.diagnose.__main__": DiagnoseConfig,
     "perception.visualize.__main__": VisualizeConfig,
 }
 
@@ -54,7 +56,7 @@ FLAGS += [("envs.record", flag, False) for flag in ("--grids", "--episodes", "--
 
 @pytest.mark.parametrize("module, flag, real", FLAGS)
 def test_a_number_that_cannot_be_is_refused(module, flag, real, tmp_path, monkeypatch, capsys):
-    repeat = 2 if flag in ("--learner.target-bounds", "--learner.guide-decay", "--axes") else 1
+    repeat = 2 if flag in ("--learner.target-bounds", "--learner.guide-decay", "--axes", "--extrinsics-noise") else 1
     for value in [str(10**30), *(["nan", "inf", "-1e999"] * real)]:
         refused(module, flag, [value] * repeat, tmp_path, monkeypatch, capsys)
 
