@@ -1,6 +1,5 @@
 """What cameras see of the puck in recorded episodes: the clouds of an agent, and the surface that there is to see."""
 
-import copy
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from perception.noise import Noise
 from perception.observation import PointCloudObservation
 from perception.point_cloud import back_project, transform
 from perception.rendering import make_renderer
-from perception.rendering.geoms import VISIBLE_GROUPS, split_geoms
+from perception.rendering.geoms import alone
 
 SIZE = 128  # width and height of the images from which clouds are computed, as in the observation [pixels]
 WIDER = 3  # width and height of the image that shows the puck beyond the border too, per those of the image
@@ -127,7 +126,7 @@ def survey(base: gymnasium.Env, trajectories: Sequence[Trajectory], camera: str,
     seen, points = [], []
     with (
         closing(make_renderer(renderer, model, camera, PUCK_BODY, SIZE, SIZE)) as actual,
-        closing(make_renderer(renderer, alone(model, camera), camera, PUCK_BODY, WIDER * SIZE, WIDER * SIZE)) as free,
+        closing(make_renderer(renderer, widened(model, camera), camera, PUCK_BODY, WIDER * SIZE, WIDER * SIZE)) as free,
     ):
         for trajectory in trajectories:
             for _ in play_states(base, trajectory):
@@ -137,14 +136,12 @@ def survey(base: gymnasium.Env, trajectories: Sequence[Trajectory], camera: str,
     return Surface(np.array(seen), np.array([len(facing) for facing in points]), points)
 
 
-def alone(model: mujoco.MjModel, camera: str) -> mujoco.MjModel:
+def widened(model: mujoco.MjModel, camera: str) -> mujoco.MjModel:
     """Return a copy of the model that draws the puck only, and whose camera has a `WIDER` view.
 
     The focal length in pixels is the same for images that are as much wider, so that the pixels are the same too.
     """
-    copied = copy.copy(model)
-    _, others = split_geoms(model, PUCK_BODY)
-    copied.geom_group[others] = VISIBLE_GROUPS
+    copied = alone(model, PUCK_BODY)
     index = find_id(model, mujoco.mjtObj.mjOBJ_CAMERA, camera)
     half = np.deg2rad(model.cam_fovy[index]) / 2
     copied.cam_fovy[index] = 2 * np.rad2deg(np.arctan(WIDER * np.tan(half)))

@@ -1,5 +1,7 @@
 """Selection of the visible geoms, shared by all renderers."""
 
+import copy
+
 import mujoco
 import numpy as np
 from jaxtyping import Bool, Int
@@ -56,3 +58,15 @@ def split_geoms(model: mujoco.MjModel, body: str) -> tuple[Int[np.ndarray, " tar
     if not (drawn & of_object).any():
         raise ValueError(f"body {body!r} has no visible geom; give it one in group 0, 1 or 2")
     return np.flatnonzero(drawn & of_object), np.flatnonzero(drawn & ~of_object)
+
+
+def alone(model: mujoco.MjModel, body: str) -> mujoco.MjModel:
+    """Return a copy of the model of which only the named body, with the bodies below it, is drawn.
+
+    Raises:
+        ValueError: Unknown body, or an object without a drawn geom.
+    """
+    copied = copy.copy(model)
+    _, others = split_geoms(model, body)
+    copied.geom_group[others] = VISIBLE_GROUPS
+    return copied

@@ -13,7 +13,8 @@ from agents.config import PotentialConfig
 from envs.demonstrations import Trajectory
 from envs.push.geometry import RIM, SLOT
 from perception.cameras import find_id
-from perception.rendering import make_renderer
+from perception.rendering import Renderer, make_renderer
+from perception.rendering.geoms import alone
 from perception.visualize.config import VisualizeConfig
 from perception.visualize.landscape import Landscape, survey
 from perception.visualize.pictures import load_potentials
@@ -76,6 +77,7 @@ class Session:
         self.config = config
         self.scene = Scene(config.grids, config.cameras, config.renderer)
         self.camera = config.cameras[0]
+        self._unhidden = self._puck_alone()
         self.step = 0
         self._agent: Policy | None = None
         self._critic: Critic | None = None
@@ -128,6 +130,7 @@ class Session:
         """
         before, self.scene = self.scene, Scene(self.config.grids, (camera,), renderer)
         self.config, self.camera = replace(self.config, renderer=renderer, cameras=(camera,)), camera
+        self._unhidden = self._puck_alone()
         before.close()
 
     def set_camera(self, position: Float[np.ndarray, "3"], wxyz: Float[np.ndarray, "4"]) -> None:
@@ -191,6 +194,10 @@ class Session:
         """Close the scene."""
         self.scene.close()
 
+    def _puck_alone(self) -> Renderer:
+        model = alone(self.scene.base.model, "puck_main")
+        return make_renderer("ray", model, self.camera, width=CLOUD_SIZE, height=CLOUD_SIZE)
+
     def _place(
         self, observation: Float[np.ndarray, "..."], chosen: tuple[int, int] | None
     ) -> Float[np.ndarray, "2"] | None:
@@ -203,15 +210,7 @@ class Session:
 
     def _share(self, mask: Bool[np.ndarray, "rows columns"]) -> float:
         """Return the share of the puck's pixels that nothing hides, in [0, 1]; 0 if it is out of the image."""
-        model, data = self.scene.base.model, self.scene.base.data
-        groups = model.geom_group.copy()
-        of_puck = model.geom_bodyid == find_id(model, mujoco.mjtObj.mjOBJ_BODY, "puck_main")
-        model.geom_group[~of_puck] = mujoco.mjNGROUP - 1  # which is not drawn
-        try:
-            alone = make_renderer("ray", model, self.camera, width=CLOUD_SIZE, height=CLOUD_SIZE)
-            _, whole = alone.render(data)
-        finally:
-            model.geom_group[:] = groups
+        _, whole = self._unhidden.render(self.scene.base.data)
         return float(mask.sum() / whole.sum()) if whole.any() else 0.0
 
 

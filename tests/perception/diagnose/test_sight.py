@@ -11,7 +11,7 @@ from envs.push.make import make_push
 from envs.push.playback import get_simulator_state
 from perception.cameras import intrinsics
 from perception.diagnose.episodes import frames_of, learned, play, uniform
-from perception.diagnose.sight import SIZE, WIDER, alone, observe, survey
+from perception.diagnose.sight import SIZE, WIDER, observe, survey, widened
 from perception.noise import Noise
 from perception.rendering import RENDERERS
 
@@ -105,7 +105,7 @@ def test_the_border_of_the_image_takes_its_share(monkeypatch):
 
 def test_the_wider_view_has_the_same_pixels_and_the_model_stays_as_it_is(base):
     before = base.model.geom_group.copy(), base.model.cam_fovy.copy()
-    copied = alone(base.model, "oblique")
+    copied = widened(base.model, "oblique")
     here, there = (
         intrinsics(base.model, "oblique", SIZE, SIZE),
         intrinsics(copied, "oblique", WIDER * SIZE, WIDER * SIZE),
