@@ -48,7 +48,7 @@ def open_page(browser: object, address: str) -> Page:
 
 
 def drag(page: Page, points: list[list[float]], look: object = None) -> None:
-    """Move the mouse over points [pixels] with its left button down; calls `look` now and then."""
+    """Press the left button and move the mouse over points [pixels]; calls `look` now and then."""
     page.mouse.move(*points[0])
     page.mouse.down()
     for number, point in enumerate(points):
@@ -57,7 +57,6 @@ def drag(page: Page, points: list[list[float]], look: object = None) -> None:
         if callable(look) and number % 3 == 0:
             look()
     page.wait_for_timeout(1500)
-    page.mouse.up()
 
 
 def save(page: Page, file: Path) -> None:
@@ -97,6 +96,7 @@ def main() -> None:
             page.get_by_role("button", name="start anew").click()
             page.get_by_text("0 steps, ").wait_for()
             drag(page, MOUSE["mouse"], look)
+            page.mouse.up()
             save(page, out / "by-hand.hdf5")
             page.get_by_role("tab", name="Potential").click()
             page.get_by_role("checkbox").click()

@@ -11,16 +11,11 @@ import pytest
 
 import assets
 from agents.train import main as train
+from assets.examples.by_hand.drag import ARGUMENTS, MOUSE, drag, open_page, save
 from envs.demonstrations import load_demonstrations
 from perception.visualize.__main__ import main
 
 CHROMIUM = shutil.which("chromium")
-ARGUMENTS = (
-    *("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"),
-    *("--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update"),
-    "--disable-sync",
-)
-MOUSE = json.loads(assets.path("examples/by_hand/mouse.json").read_text())
 AGENT = assets.path("policies/push-slot-1-pointcloud")
 
 
@@ -51,34 +46,21 @@ def browser():
         opened.close()
 
 
-def open_page(browser, address, errors):
-    """Open the page in a window of the size for which the mouse was recorded, and wait for its controls."""
-    width, height = MOUSE["viewport"]
-    page = browser.new_page(viewport={"width": width, "height": height})
+def opened(browser, address, errors):
+    """The page in a new window, with the errors and foreign requests of its scripts in a list."""
+    page = open_page(browser, address)
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on(
         "request", lambda request: request.url.startswith((address, "data:", "blob:")) or errors.append(request.url)
     )
-    page.goto(address)
-    page.get_by_role("button", name="play the policy").wait_for(timeout=60_000)
-    page.get_by_text(re.compile(r"success after \d+ steps")).wait_for(timeout=30_000)
     return page
-
-
-def drag(page, points):
-    page.mouse.move(*points[0])
-    page.mouse.down()
-    for point in points:
-        page.mouse.move(*point)
-        page.wait_for_timeout(70)
-    page.wait_for_timeout(1500)
 
 
 @pytest.mark.slow
 def test_a_mouse_drags_the_puck_around_the_slot_and_an_agent_trains_on_it(browser, address, tmp_path):
     errors = []
-    other = open_page(browser, address, errors)
-    page = open_page(browser, address, errors)
+    other = opened(browser, address, errors)
+    page = opened(browser, address, errors)
     page.get_by_role("button", name="play the policy").click()
     for client in (page, other):  # all clients see the same
         client.get_by_text(re.compile(r"agent .* success after \d\d steps")).wait_for(timeout=30_000)
@@ -96,11 +78,7 @@ def test_a_mouse_drags_the_puck_around_the_slot_and_an_agent_trains_on_it(browse
     page.mouse.up()
     page.get_by_text(re.compile(r"\d\d steps, [01]\.\d cm from the goal")).wait_for()
     file = tmp_path / "by-hand.hdf5"
-    page.locator("input[value='demonstrations/by-hand.hdf5']").fill(str(file))
-    page.keyboard.press("Tab")
-    page.wait_for_timeout(500)
-    page.get_by_role("button", name="save").click()
-    page.get_by_text("by-hand.hdf5: ").wait_for(timeout=30_000)
+    save(page, file)
     assert not errors
     (made,) = load_demonstrations(file, "pointcloud")
     assert made.actions is None and 50 < made.horizon < 120
@@ -113,13 +91,13 @@ def test_a_mouse_drags_the_puck_around_the_slot_and_an_agent_trains_on_it(browse
 @pytest.mark.slow
 def test_a_client_that_vanishes_while_it_drags_lets_go(browser, address):
     errors = []
-    page = open_page(browser, address, errors)
+    page = opened(browser, address, errors)
     page.get_by_role("tab", name="By hand").click()
     page.get_by_role("button", name="start anew").click()
     page.get_by_text("0 steps, 23.4 cm from the goal").wait_for()
     drag(page, MOUSE["mouse"][:12])
     page.close()
-    page = open_page(browser, address, errors)
+    page = opened(browser, address, errors)
     page.get_by_role("tab", name="By hand").click()
     there = page.get_by_text(re.compile(r"\d+ steps, \d+\.\d cm from the goal"))
     before = there.inner_text()
