@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from rliable import library, metrics
 
 from agents.collecting.randomness import drawing_from, seeded
 
@@ -33,6 +32,8 @@ class Interval:
 
 def interquartile_mean(scores: Scores) -> Interval:
     """Return the mean of the middle half of the scores, over all runs and columns; the columns are the strata."""
+    from rliable import metrics  # imported here and below, since it takes two seconds
+
     return _interval(metrics.aggregate_iqm, scores)
 
 
@@ -72,6 +73,8 @@ def _interval(function: Callable[..., float], *scores: Scores) -> Interval:
 
 def _estimates(function: Callable[..., np.ndarray], *scores: Scores) -> Float[np.ndarray, "3 values"]:
     """Return the values of a function of the scores, and the bounds of their intervals."""
+    from rliable import library
+
     given = scores[0] if len(scores) == 1 else list(scores)
     with drawing_from(seeded(0)):  # rliable draws from NumPy's global generator
         values, bounds = library.get_interval_estimates({"": given}, function, reps=REPETITIONS)
