@@ -1,6 +1,7 @@
 """Set-up shared by all tests; pyproject.toml has the annotations of the packages checked while they run."""
 
 import os
+import shutil
 
 # Before MuJoCo is imported: render without a display, one thread in each worker.
 os.environ.setdefault("MUJOCO_GL", "egl")
@@ -17,3 +18,19 @@ def _untyped(request):
     jaxtyping.config.update("jaxtyping_disable", unchecked)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture
+def browser():
+    """Headless Chromium with software WebGL."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("no Chromium: sudo apt-get install -y chromium")
+    from playwright.sync_api import sync_playwright
+
+    from assets.examples.by_hand.drag import ARGUMENTS
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
+        yield opened
+        opened.close()

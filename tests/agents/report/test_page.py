@@ -1,31 +1,11 @@
 """The report as one HTML file, opened in headless Chromium."""
 
-import shutil
-
 import pytest
 
 from agents.compare import main
 from agents.config.train import EvaluationConfig
 from agents.train import train
 from tests.agents.report.test_compare import finished_run
-
-CHROMIUM = shutil.which("chromium")
-ARGUMENTS = (
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync"),
-)
-
-
-@pytest.fixture
-def browser():
-    if CHROMIUM is None:
-        pytest.skip("no Chromium: sudo apt-get install -y chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
-        yield opened
-        opened.close()
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -11,11 +10,10 @@ import pytest
 
 import assets
 from agents.train import main as train
-from assets.examples.by_hand.drag import ARGUMENTS, MOUSE, drag, open_page, save
+from assets.examples.by_hand.drag import MOUSE, drag, open_page, save
 from envs.demonstrations import load_demonstrations
 from perception.visualize.__main__ import main
 
-CHROMIUM = shutil.which("chromium")
 AGENT = assets.path("policies/push-slot-1-pointcloud")
 
 
@@ -32,18 +30,6 @@ def address(tmp_path_factory):
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=30) == 130
     process.stdout.close()
-
-
-@pytest.fixture
-def browser():
-    if CHROMIUM is None:
-        pytest.skip("no Chromium: sudo apt-get install -y chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
-        yield opened
-        opened.close()
 
 
 def opened(browser, address, errors):
