@@ -24,9 +24,9 @@ OWN = ("task", "obs", "method", "grids", "seed", "steps", "preset", "out", "resu
 class CompareConfig:
     """Train the runs that are missing or too short, reuse the others, and write learning curves and a results table.
 
-    A run has solved the task when two consecutive evaluations reach 95 % (states) or 90 % (clouds); its time is wall
-    time from the first environment step, evaluations included. --parallel 1 on an idle machine measures it. Arguments
-    after " -- " are settings of every training, e.g. -- --learner.tau 0.01
+    A run has solved the task when two consecutive evaluations reach 95 % (states) or 90 % (clouds, images); its time is
+    wall time from the first environment step, evaluations included. --parallel 1 on an idle machine measures it.
+    Arguments after " -- " are settings of every training, e.g. -- --learner.tau 0.01
     """
 
     task: str = "push-slot"

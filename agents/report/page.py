@@ -113,7 +113,7 @@ def _map_settings(config: TrainConfig) -> VisualizeConfig:
     return VisualizeConfig(
         task=config.task,
         obs=config.obs,
-        estimator=config.estimator or get_task(config.task).view(config.obs).estimator,
+        estimator=config.estimator or get_task(config.task).view(config.obs).estimator_of(config.encoder),
         demonstrations=config.demonstrations,
         filter_key=config.filter_key,
         grids=config.grids,
