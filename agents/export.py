@@ -176,7 +176,8 @@ def _onnx(agent: nn.Module, example: Tensor) -> tuple[bytes, Any]:
         import onnxscript  # noqa: F401 (torch.onnx needs it)
     except ImportError:
         raise ImportError("--format onnx needs an extra: pip install 'pushcloud[onnx]'") from None
-    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it warns that torchvision is not installed
+    for name in ("torch.onnx", "onnxscript"):  # they warn that torchvision is not installed, and what is not optimised
+        logging.getLogger(name).setLevel(logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # deprecations inside torch's exporter
         program: Any = torch.onnx.export(
