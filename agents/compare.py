@@ -20,6 +20,7 @@ from agents.launch.ray_cluster import run_on_ray
 from agents.launch.slurm import submit
 from agents.launch.training import missing
 from agents.report.curves import draw_curves, draw_trainings
+from agents.report.encoders import EXPLANATION, HEADINGS, encoder_cells, encoder_rows, has_own_encoder
 from agents.report.outcome import read_outcome
 from agents.report.page import PICTURES, write_page
 from agents.report.profiles import draw_profiles
@@ -66,17 +67,21 @@ def main(arguments: list[str] | None = None) -> None:
     busy = remark(*(run.others for found in outcomes.values() for run in found if run.others is not None))
     rows = results(outcomes, config.reference)
     remarks = f"{busy}\n" * bool(busy) + _other_settings(trainings)
-    text = results_table(rows), f"\n{remarks}" * bool(remarks)
+    encoders = encoder_rows(outcomes) if config.encoder or has_own_encoder(outcomes) else []
+    cells = encoder_cells(encoders)
+    tables = results_table(rows) + f"\n{EXPLANATION}\n\n{results_table(cells, HEADINGS)}" * bool(encoders)
+    text = tables, f"\n{remarks}" * bool(remarks)
     try:
         config.out.mkdir(parents=True, exist_ok=True)
         write_text(config.out / "report.md", FIGURES.join(text))
         data = {label: [asdict(run) for run in of_one] for label, of_one in outcomes.items()}
+        data |= {"encoders": [asdict(row) for row in encoders]} if encoders else {}
         write_text(config.out / "results.json", json.dumps(data, indent=2) + "\n")
     finally:  # printed even if the report cannot be written
         print("".join(text), flush=True)
     for name, draw in DRAWN.items():
         draw(outcomes, config.out / name)
-    write_page(config.out / "report.html", outcomes, rows, remarks)
+    write_page(config.out / "report.html", outcomes, rows, remarks, cells)
     print(f"wrote {config.out}: {', '.join(sorted(REPORT))}")
 
 

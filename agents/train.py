@@ -23,6 +23,7 @@ from agents.evaluation.episodes import EVALUATION_SEED, Evaluator, evaluate
 from agents.methods import collect_beside, make_agent
 from agents.methods.encoder import check_encoder
 from agents.methods.memory import check_memory, describe_memory, release_memory
+from agents.methods.potential import check_goals
 from agents.runs.callbacks import Checkpoint, Evaluate, GoodEnough, Progress
 from agents.runs.fault_report import reporting
 from agents.runs.lock import locked
@@ -191,6 +192,8 @@ def parse(arguments: list[str] | None = None) -> TrainConfig:
     get_task(config.task).view(config.obs)  # raises for an observation that the task does not have
     if config.method in METHODS:
         refuse_unused(config, default)
+        if METHODS[config.method].potential:
+            check_goals(config)
     if stored is not None:
         refuse_changes(config, stored, Path(str(resumed)))
     return config

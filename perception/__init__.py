@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from perception.point_cloud import back_project, crop, sample_points, transform
     from perception.registry import available_encoders, make_encoder, register_encoder
     from perception.rendering import RENDERERS, Renderer, make_renderer
+    from perception.rgbd import RGBDObservation
     from perception.segmentation import segment_object
 
 _HOMES = {
@@ -32,6 +33,7 @@ _HOMES = {
     "available_encoders": "registry",
     "make_encoder": "registry",
     "register_encoder": "registry",
+    "RGBDObservation": "rgbd",
     "RENDERERS": "rendering",
     "Renderer": "rendering",
     "make_renderer": "rendering",
@@ -43,6 +45,7 @@ __all__ = [
     "Intrinsics",
     "Noise",
     "PointCloudObservation",
+    "RGBDObservation",
     "Renderer",
     "available_encoders",
     "back_project",

@@ -15,7 +15,18 @@ Encoder = TypeVar("Encoder", bound=type[nn.Module])
 
 # Each entry is a class, or the name of the module that registers the class and is imported on first use.
 _ENCODERS: dict[str, type[nn.Module] | str] = {
-    name: f"perception.encoders.{name}" for name in ("state", "identity", "pointnet", "mlp", "centroid")
+    name: f"perception.encoders.{name}"
+    for name in (
+        "state",
+        "identity",
+        "pointnet",
+        "pointnet2",
+        "dgcnn",
+        "set_transformer",
+        "rgbd_cnn",
+        "mlp",
+        "centroid",
+    )
 }
 
 

@@ -166,9 +166,19 @@ def _packed(error: Exception) -> bytes:
     raise error
 
 
-def works_beside(parallel: str) -> bool:
-    """Return whether worker processes collect and evaluate: "on", or "auto" with at least two cores."""
-    return parallel == "on" or (parallel == "auto" and has_second_core())
+def works_beside(parallel: str, opengl: bool = False) -> bool:
+    """Return whether worker processes collect and evaluate: "on", or "auto" with at least two cores.
+
+    Args:
+        parallel: "on", "off" or "auto".
+        opengl: Whether observations are drawn by OpenGL, which a forked process cannot use: "auto" is then "off".
+
+    Raises:
+        ValueError: "on" where observations are drawn by OpenGL.
+    """
+    if opengl and parallel == "on":
+        raise ValueError("--parallel on: observations drawn by OpenGL stay in one process; choose auto or off")
+    return parallel == "on" or (parallel == "auto" and not opengl and has_second_core())
 
 
 def has_second_core() -> bool:

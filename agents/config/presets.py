@@ -35,9 +35,17 @@ PAPER = TrainConfig(
 
 # A cloud contains no velocity, so its value estimate is less accurate; a 3-step return bootstraps less from it.
 CLOUDS = TrainConfig(obs="pointcloud", learner=LearnerConfig(n_steps=3))
+# Nor does an image, which has no goal to subtract either, so that there is neither a prior nor a potential. To draw one
+# takes as long as a gradient step.
+IMAGES = TrainConfig(
+    obs="rgbd",
+    method="buffer",
+    learner=LearnerConfig(n_steps=3, encoder_training="scratch"),
+    evaluation=EvaluationConfig(episodes=20),
+)
 # By preset name and observation; the paper trains twice as long on clouds.
 PRESETS: dict[str, dict[str, TrainConfig]] = {
-    "default": {"state": TrainConfig(), "pointcloud": CLOUDS},
+    "default": {"state": TrainConfig(), "pointcloud": CLOUDS, "rgbd": IMAGES},
     "paper": {"state": PAPER, "pointcloud": replace(PAPER, obs="pointcloud", steps=400_000)},
 }
 

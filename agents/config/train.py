@@ -106,8 +106,9 @@ class TrainConfig:
     """Train an agent on the slot task, or on a task of your own."""
 
     obs: str = "state"
-    """Observation of the agent: state (puck state, 8 numbers) or pointcloud (20 points of the rendered depth image); a
-    task of your own has names of its own, and its first observation is the default."""
+    """Observation of the agent: state (puck state, 8 numbers), pointcloud (20 points of the rendered depth image) or
+    rgbd (image of 48×48 pixels with colours and depth; no goal to subtract, so for buffer, sparse and bc); a task of
+    your own has names of its own, and its first observation is the default."""
     task: str = "push-slot"
     """Registered task, or module:Name of your own, whose defaults then apply; push-slot: push the puck into the
     U-shaped slot."""
@@ -118,10 +119,10 @@ class TrainConfig:
     potential+annealing, potential, buffer or sparse. +guide, after those with the potential, adds the guide, which the
     paper does not have. Or an imitation learning baseline: gail, pwil, dril, adril or bc."""
     encoder: str | None = None
-    """Registered encoder, or module:Name of your own; default: that of the task's observation, "state" for states and
-    "pointnet" for clouds."""
+    """Registered encoder, or module:Name of your own; default: that of the task's observation, "state" for states,
+    "pointnet" for clouds, "rgbd_cnn" for images. Also for clouds: pointnet2, dgcnn, set_transformer, mlp, centroid."""
     estimator: Path | None = None
-    """File of the pre-trained Ṽ_g; default: the shipped file for the observation."""
+    """File of the pre-trained Ṽ_g; default: the shipped file for the observation and, if there is one, the encoder."""
     demonstrations: Path | None = None
     """HDF5 file of demonstrations; default: the shipped file for the number of grids."""
     filter_key: str | None = None
@@ -148,7 +149,7 @@ class TrainConfig:
     """CPU threads of PyTorch."""
     parallel: Literal["auto", "on", "off"] = "auto"
     """Collect and evaluate in worker processes during the gradient steps; the result is the same. auto: on with at
-    least two cores."""
+    least two cores, but for observations drawn by OpenGL (rgbd), which stay in one process."""
     track: tuple[Tracker, ...] = ()
     """Experiment trackers that receive the log too: wandb (offline with WANDB_MODE=offline), mlflow (at the URI in
     MLFLOW_TRACKING_URI). They are an extra: pip install 'pushcloud[tracking]'."""

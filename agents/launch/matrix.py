@@ -1,7 +1,7 @@
 """The matrix of a comparison: what is compared, and the training of every combination."""
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -12,9 +12,12 @@ from agents import runs
 from agents.config import METHODS, PRESETS, TrainConfig, check, run_name
 from agents.config.file import unused
 from agents.config.methods import DEFAULT
+from agents.methods.encoder import check_encoder
 from agents.tasks import get_task
+from agents.tasks.named import register_named
 from agents.train import parse
 from envs.ranges import COUNT, Range
+from perception.registry import available_encoders, make_encoder
 
 OWN = ("task", "obs", "method", "grids", "seed", "steps", "preset", "out", "resume", "parallel")
 """Settings that the comparison sets itself."""
@@ -24,21 +27,23 @@ OWN = ("task", "obs", "method", "grids", "seed", "steps", "preset", "out", "resu
 class CompareConfig:
     """Train the runs that are missing or too short, reuse the others, and write learning curves and a results table.
 
-    A run has solved the task when two consecutive evaluations reach 95 % (states) or 90 % (clouds); its time is wall
-    time from the first environment step, evaluations included. --parallel 1 on an idle machine measures it. Arguments
-    after " -- " are settings of every training, e.g. -- --learner.tau 0.01
+    A run has solved the task when two consecutive evaluations reach 95 % (states) or 90 % (clouds, images); its time is
+    wall time from the first environment step, evaluations included. --parallel 1 on an idle machine measures it.
+    Arguments after " -- " are settings of every training, e.g. -- --learner.tau 0.01
     """
 
     task: str = "push-slot"
     """Registered task, or module:Name of your own."""
     obs: tuple[str, ...] | None = None
-    """Observation types to compare; default: all of the task."""
+    """Observation types to compare; default: all of the task that a method takes."""
     method: tuple[str, ...] = (DEFAULT,)
-    """Methods to compare: rows of the paper's table, named as for agents.train."""
+    """Methods to compare: rows of the paper's table, named as for agents.train. Those with the potential leave out
+    observations without goals (rgbd)."""
     grids: tuple[Literal[1, 2, 3], ...] = (1,)
     """Numbers of active reset grids to compare; each grid has one demonstration."""
     encoder: tuple[str, ...] = ()
-    """Registered encoders to compare; default: that of the observation."""
+    """Encoders to compare, registered or module:Name of your own, each with the observations that it takes; the report
+    has a table of them. Default: that of the observation."""
     vary: Annotated[tuple[tuple[str, ...], ...], tyro.conf.UseAppendAction] = ()
     """Further setting of agents.train and its values to compare, e.g. --vary potential.combine product sum; may be
     repeated. A value of several words is quoted."""
@@ -78,7 +83,8 @@ def plan(config: CompareConfig, settings: list[str]) -> dict[str, dict[Path, Tra
 
     Raises:
         ValueError: A setting is out of range, has no value to compare, is given twice, or is set by the comparison
-            itself; or two combinations have the same run directory.
+            itself; an observation, a method or an encoder goes together with none of the others; or two combinations
+            have the same run directory.
     """
     axes = {
         "obs": config.obs or tuple(get_task(config.task).views),
@@ -96,20 +102,25 @@ def plan(config: CompareConfig, settings: list[str]) -> dict[str, dict[Path, Tra
         if name in axes or any(word.split("=")[0] == f"--{name}" for word in settings):
             raise ValueError(f"--vary {name}: the setting is given twice; give all of its values at once")
         axes[name] = tuple(values)
-    for chosen in itertools.product(*axes.values()):
-        cell = dict(zip(axes, chosen, strict=True))
+    register_named(axes.get("encoder", ()), "--encoder")
+    for cell in _fitting(config, axes):
         own = words_of({"task": config.task} | {name: cell[name] for name in usual})
         plain = training(config, own, settings)
         idle = unused(plain)  # of a method without the part that a setting belongs to
         cell = {name: value for name, value in cell.items() if name.replace("-", "_") not in idle}
         shown = {name: value for name, value in cell.items() if name in ("obs", "method") or len(axes[name]) > 1}
         label = " ".join(value if name in ("obs", "method") else f"{name}={value}" for name, value in shown.items())
+        default = {"encoder": get_task(config.task).view(cell["obs"]).encoder}
         changed = {
             name: value
             for name, value in cell.items()
-            if name not in usual and training(config, own, [*words_of({name: value}), *settings]) != plain
+            if name not in usual
+            and value != default.get(name)
+            and training(config, own, [*words_of({name: value}), *settings]) != plain
         }
         first = training(config, own, [*words_of(changed), *settings])
+        if "encoder" in changed:
+            check_encoder(first)
         names = [f"{name}={','.join(value.split())}".replace("/", "_") for name, value in changed.items()]
         of_cell = [replace(first, seed=seed) for seed in range(config.seeds)]
         if label in planned:  # of a method that does not use the setting
@@ -120,6 +131,35 @@ def plan(config: CompareConfig, settings: list[str]) -> dict[str, dict[Path, Tra
             raise ValueError(f"{label} and {taken} are the same runs, in {next(iter(of_label))}; compare one of them")
         planned[label] = of_label
     return planned
+
+
+def _fitting(config: CompareConfig, axes: Mapping[str, tuple[str, ...]]) -> Iterator[dict[str, str]]:
+    """Yield the combinations whose observation, method and encoder go together.
+
+    Raises:
+        ValueError: A value that was given is in none of them; the message tells why.
+    """
+    cells = [dict(zip(axes, chosen, strict=True)) for chosen in itertools.product(*axes.values())]
+    reasons = [_misfit(config.task, cell) for cell in cells]
+    for name in ("obs", "method", "encoder"):
+        for value in axes.get(name, ()) if name != "obs" or config.obs else ():
+            why = [reason for cell, reason in zip(cells, reasons, strict=True) if cell[name] == value]
+            if all(why):
+                raise ValueError(f"--{name} {value}: goes together with nothing that is compared: {why[0]}")
+    yield from (cell for cell, reason in zip(cells, reasons, strict=True) if not reason)
+
+
+def _misfit(task: str, cell: Mapping[str, str]) -> str:
+    """Return why observation, method and encoder of a combination do not go together; empty if they do."""
+    view, method, encoder = get_task(task).view(cell["obs"]), METHODS.get(cell["method"]), cell.get("encoder")
+    if method is not None and method.potential and view.goals is None:
+        return f"{cell['obs']!r} has no goal to subtract, so that it has no Φ for {cell['method']}"
+    if encoder in available_encoders():
+        try:
+            make_encoder(encoder, in_shape=view.space.shape)
+        except ValueError as error:
+            return str(error)
+    return ""
 
 
 def words_of(settings: Mapping[str, str]) -> list[str]:

@@ -1,6 +1,6 @@
 """Demonstrations of a training, and their storage as transitions."""
 
-from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,14 +11,17 @@ import numpy as np
 from agents.config import TrainConfig
 from agents.replay import ShapedReplayBuffer
 from agents.sac import SAC
-from agents.tasks import get_task
+from agents.tasks import get_task, make_env
 from envs.demonstrations import PUSH_SHAPES, Trajectory, load_demonstrations
 from envs.demonstrations.success import Success
+from envs.demonstrations.trajectory import check_length
 from envs.push.success import push_success
 
 
 def load_trajectories(config: TrainConfig, env: gym.Env) -> list[Trajectory]:
     """Read the demonstrations, each up to its first success; by default the shipped file for the number of grids.
+
+    An observation that a demonstration lacks is made from its states of the simulator, if the task can do that.
 
     Raises:
         ValueError: The demonstrations are invalid or lack the configured observation, or the filter key is unknown.
@@ -26,18 +29,45 @@ def load_trajectories(config: TrainConfig, env: gym.Env) -> list[Trajectory]:
     task, base = get_task(config.task), env.unwrapped
     view = task.view(config.obs)
 
-    shapes: Mapping[str, tuple[int | None, ...]] = {config.obs: view.space.shape}
+    shapes: dict[str, tuple[int | None, ...]] = {config.obs: view.space.shape}
     success: Success | None = None
     if hasattr(base, "goal_reward"):  # of this project's task, which judges by all that is recorded
-        shapes, success = PUSH_SHAPES, push_success(base.goal_reward)
+        shapes, success = shapes | dict(PUSH_SHAPES), push_success(base.goal_reward)
     elif view.goals is not None and view.reached is not None:
         goals, reached = view.goals, view.reached
         success = lambda observations: reached(goals.extract(observations[config.obs]))  # noqa: E731
     bounds = task.action_bounds or (task.action_space.low, task.action_space.high)
     found = load_demonstrations(
-        _demonstrations(config), config.obs, config.filter_key, shapes=shapes, success=success, actions=bounds
+        _demonstrations(config),
+        config.obs,
+        config.filter_key,
+        shapes=shapes,
+        success=success,
+        actions=bounds,
+        replayed=view.from_states is not None,
     )
-    return [_in_action_space(trajectory, *bounds) for trajectory in found]
+    return [_in_action_space(trajectory, *bounds) for trajectory in _observed(found, config)]
+
+
+def _observed(trajectories: list[Trajectory], config: TrainConfig) -> list[Trajectory]:
+    """Return demonstrations with the configured observation, made from their states where they lack it.
+
+    Raises:
+        ValueError: The states are those of another simulation, or the last one was not recorded.
+    """
+    from_states = get_task(config.task).view(config.obs).from_states
+    if from_states is None or all(config.obs in trajectory.observations for trajectory in trajectories):
+        return trajectories
+    path, observed = _demonstrations(config), []
+    with closing(make_env(config)) as env:
+        for trajectory in trajectories:
+            if config.obs not in trajectory.observations:
+                rows = from_states(env, trajectory)
+                check_length(rows, trajectory.horizon + 1, f"{path}: {trajectory.name}: states")
+                print(f"{path}: {trajectory.name}: {len(rows)} observations {config.obs!r} made from its states")
+                trajectory = replace(trajectory, observations=trajectory.observations | {config.obs: rows})
+            observed.append(trajectory)
+    return observed
 
 
 def _in_action_space(trajectory: Trajectory, low: np.ndarray, high: np.ndarray) -> Trajectory:

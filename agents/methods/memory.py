@@ -13,12 +13,14 @@ import psutil
 
 from agents.collecting.worker import works_beside
 from agents.config import TrainConfig
-from agents.methods.encoder import stored_features
+from agents.methods.encoder import encoder_info, stored_features
 from agents.tasks import get_task
 
 # Measured memory that the first gradient steps (batch size 512) add to a process with environments and agent [bytes].
 LEARNING, LEARNING_CLOUDS = 20e6, 60e6
+LEARNING_AUTOGRAD = 200e6  # with the encoders of clouds and images that are trained by autograd, the largest of them
 ENVIRONMENT = 55e6  # measured, per environment [bytes]
+SURFACE = 165e6  # measured, per environment whose observations are drawn by OpenGL: buffers, meshes, textures [bytes]
 # Measured unshared memory of a worker process (collecting or evaluating) after some minutes [bytes].
 BESIDE = 30e6
 # Additional memory per transition of a `HindsightReplayBuffer`: two goals of 4 numbers and two counts [bytes].
@@ -73,12 +75,17 @@ def estimate_memory(config: TrainConfig) -> int:
     replay buffer is allocated as it fills. Pages shared by the processes count once.
     """
     resident = psutil.Process().memory_info().rss + _update_bytes(config)
-    return resident + beside_bytes(config) + buffer_bytes(config)
+    evaluation = int(SURFACE) if _is_drawn(config) else 0  # which has not drawn yet
+    return resident + evaluation + beside_bytes(config) + buffer_bytes(config)
 
 
 def beside_bytes(config: TrainConfig) -> int:
     """Return the memory of the collecting and the evaluating worker process [bytes]."""
-    return int(2 * BESIDE) if works_beside(config.parallel) else 0
+    return int(2 * BESIDE) if works_beside(config.parallel, _is_drawn(config)) else 0
+
+
+def _is_drawn(config: TrainConfig) -> bool:
+    return get_task(config.task).view(config.obs).opengl
 
 
 def available_memory() -> int:
@@ -108,7 +115,8 @@ def check_memory(config: TrainConfig) -> None:
     networks, layers = network_bytes(config), ", ".join(map(str, learner.net_arch))
     _check(f"learning with layers of {layers}", networks, "--learner.net-arch")
     _check_update(config)
-    environments = int(config.num_envs * ENVIRONMENT) + beside_bytes(config)
+    drawn = (config.num_envs + 1) * SURFACE if _is_drawn(config) else 0.0
+    environments = int(config.num_envs * ENVIRONMENT + drawn) + beside_bytes(config)
     _check(f"collecting in {config.num_envs} environments", environments, "--num-envs")
     _check_buffer(buffer_rows(config), _row_bytes(config, stored_features(config)), "--learner.buffer-size")
 
@@ -129,8 +137,12 @@ def _check_update(config: Any) -> None:
 
 
 def _update_bytes(config: Any) -> int:
-    clouds = len(get_task(config.task).view(config.obs).space.shape) > 1
-    return int((LEARNING_CLOUDS if clouds else LEARNING) * config.learner.batch_size / 512)
+    frozen = getattr(config.learner, "encoder_training", "") == "frozen"
+    if len(get_task(config.task).view(config.obs).space.shape) == 1:
+        largest = LEARNING
+    else:
+        largest = LEARNING_CLOUDS if frozen or encoder_info(config).name == "pointnet" else LEARNING_AUTOGRAD
+    return int(largest * config.learner.batch_size / 512)
 
 
 def _check_buffer(transitions: int, each: int, flag: str) -> None:

@@ -12,17 +12,31 @@ from shaping.reward import value_bounds
 from shaping.value import ValueEstimator
 
 
+def check_goals(config: TrainConfig) -> None:
+    """Check that observations have goals, without which there is neither a prior nor a potential.
+
+    Raises:
+        ValueError: They have none.
+    """
+    if get_task(config.task).view(config.obs).goals is None:
+        raise ValueError(
+            f"--method {config.method}: {config.obs!r} has no goal to subtract, so that it has neither a prior nor Φ; "
+            "choose buffer, sparse or bc, and --learner.encoder-training scratch"
+        )
+
+
 def load_estimator(config: TrainConfig) -> ValueEstimator:
-    """Read Ṽ_g, by default from the shipped file.
+    """Read Ṽ_g, by default from the shipped file: that of the encoder, if there is one.
 
     Raises:
         FileNotFoundError: No such file.
         ValueError: The file is not an estimator or the estimator is for another observation; or no file is given and
-            the task has no shipped estimator.
+            the task has no shipped estimator; or the observation has no goals.
     """
+    check_goals(config)
     task = get_task(config.task)
     view = task.view(config.obs)
-    path = config.estimator or view.estimator
+    path = config.estimator or view.estimator_of(config.encoder)
     if path is None:
         raise ValueError(f"task {config.task!r} has no estimator for {config.obs!r}; give one by --estimator")
     estimator = ValueEstimator.load(path, observation=config.obs)

@@ -22,6 +22,7 @@ from agents.sac import SAC
 from agents.sac.device import resolve_device, resolve_precision
 from agents.sac.guide import Guide
 from agents.sac.policy import SharedEncoderPolicy, policy_settings
+from agents.tasks import get_task
 from envs.demonstrations import warn_if_longer
 
 
@@ -118,5 +119,6 @@ def collect_beside(model: SAC, config: TrainConfig) -> CollectedSteps:
         recorder.store_features(extractor, extractor.features_dim)
     model._last_obs = collector.observations
     model._last_episode_starts = np.ones(model.n_envs, bool)
-    model.collected = CollectedSteps(collector, model, works_beside(config.parallel))
+    opengl = get_task(config.task).view(config.obs).opengl
+    model.collected = CollectedSteps(collector, model, works_beside(config.parallel, opengl))
     return model.collected

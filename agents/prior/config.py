@@ -88,7 +88,8 @@ class PriorConfig:
     encoder: str | None = None
     """Registered encoder, or module:Name of your own; default: that of the task's observation."""
     out: Path | None = None
-    """Estimator file; default: estimators/push-plane-OBS.pt, or estimators/TASK-OBS.pt of a task of your own."""
+    """Estimator file; default: estimators/push-plane-OBS.pt, or estimators/TASK-OBS.pt of a task of your own, with
+    -ENCODER before the ending for another encoder than the default."""
     seed: Annotated[int, SEED] = 0
     """Seed of network weights, exploration, initial states and sampling."""
     device: str = "auto"
@@ -101,8 +102,11 @@ class PriorConfig:
     @property
     def file(self) -> Path:
         """Estimator file."""
-        prior = get_task(self.task).prior or self.task.replace(":", ".")
-        return self.out or Path("estimators") / f"{prior}-{self.obs}.pt"
+        task = get_task(self.task)
+        names = [task.prior or self.task, self.obs]
+        if self.encoder not in (None, task.view(self.obs).encoder):
+            names.append(str(self.encoder))
+        return self.out or Path("estimators") / f"{'-'.join(names).replace(':', '.')}.pt"
 
     def beside(self, suffix: str) -> Path:
         """Return the path of the file beside the estimator file with another suffix."""

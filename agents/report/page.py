@@ -14,6 +14,8 @@ from agents.config import METHODS, TrainConfig
 from agents.config.file import Settings
 from agents.evaluation.film import film
 from agents.progress import say
+from agents.report.encoders import EXPLANATION
+from agents.report.encoders import HEADINGS as ENCODER_HEADINGS
 from agents.report.outcome import Groups, Outcome
 from agents.report.table import HEADINGS
 from agents.tasks import available_tasks, get_task
@@ -31,7 +33,9 @@ PICTURES = {
 """Pictures of the report with their captions."""
 
 
-def write_page(path: Path, groups: Groups, rows: Sequence[Sequence[str]], remarks: str) -> None:
+def write_page(
+    path: Path, groups: Groups, rows: Sequence[Sequence[str]], remarks: str, encoders: Sequence[Sequence[str]] = ()
+) -> None:
     """Write the report; the pictures are read from its directory.
 
     For each row of the table it has one episode of the run with the median success rate: the video in the run
@@ -42,6 +46,7 @@ def write_page(path: Path, groups: Groups, rows: Sequence[Sequence[str]], remark
         groups: Outcomes of the seeds by label.
         rows: Cells of the table (`agents.report.table.results`).
         remarks: Text below the table.
+        encoders: Cells of the table of encoders (`agents.report.encoders.encoder_cells`); empty without one.
 
     Raises:
         OSError: The file cannot be written.
@@ -53,6 +58,9 @@ def write_page(path: Path, groups: Groups, rows: Sequence[Sequence[str]], remark
         headings=HEADINGS,
         rows=rows,
         remarks=remarks,
+        encoders=encoders,
+        encoder_headings=ENCODER_HEADINGS,
+        explanation=EXPLANATION,
         pictures=[(caption, _embedded(path.with_name(name), "image/png")) for name, caption in PICTURES.items()],
         maps=list(_maps(groups)),
         videos=list(_videos(groups)),
@@ -113,7 +121,7 @@ def _map_settings(config: TrainConfig) -> VisualizeConfig:
     return VisualizeConfig(
         task=config.task,
         obs=config.obs,
-        estimator=config.estimator or get_task(config.task).view(config.obs).estimator,
+        estimator=config.estimator or get_task(config.task).view(config.obs).estimator_of(config.encoder),
         demonstrations=config.demonstrations,
         filter_key=config.filter_key,
         grids=config.grids,

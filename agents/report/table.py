@@ -26,9 +26,9 @@ HEADINGS = (
 )
 
 
-def results_table(rows: Sequence[Sequence[str]]) -> str:
+def results_table(rows: Sequence[Sequence[str]], headings: Sequence[str] = HEADINGS) -> str:
     """Format rows of cells in Markdown."""
-    lines = [f"| {' | '.join(HEADINGS)} |", "|---" * len(HEADINGS) + "|"]
+    lines = [f"| {' | '.join(headings)} |", "|---" * len(headings) + "|"]
     return "\n".join([*lines, *(f"| {' | '.join(map(_escaped, row))} |" for row in rows)]) + "\n"
 
 

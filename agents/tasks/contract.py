@@ -9,6 +9,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
+from envs.demonstrations import Trajectory
 from shaping.goals import GoalSet
 from shaping.success.reached import GoalTest
 
@@ -24,10 +25,15 @@ class View:
         space: Space of the observations.
         encoder: Name of the encoder that is used by default.
         goals: Goal set of the observations, for a prior and a potential; None without one.
-        estimator: Shipped Ṽ_g; None without one.
+        estimator: Shipped Ṽ_g, made with `encoder`; None without one.
         meaning: Columns, units and frame of an observation, in a line.
         reached: Tells from the differences of achieved and desired goals (B, goal) whether a demonstration ends in the
             goal set; None if it is taken for granted.
+        estimators: Shipped Ṽ_g that were made with other encoders, by encoder.
+        from_states: Makes the observations (H + 1, …) of a demonstration that lacks them from its states of the
+            simulator, which it sets in an environment: `from_states(env, trajectory)`; None if they must be recorded.
+        opengl: Whether observations are drawn by OpenGL, which does not survive a fork: a training then collects and
+            evaluates in the process of the learner.
     """
 
     space: spaces.Box
@@ -36,6 +42,13 @@ class View:
     estimator: Path | None = None
     meaning: str = ""
     reached: GoalTest | None = None
+    estimators: Mapping[str, Path] = field(default_factory=dict)
+    from_states: Callable[[gym.Env, Trajectory], np.ndarray] | None = None
+    opengl: bool = False
+
+    def estimator_of(self, encoder: str | None) -> Path | None:
+        """Return the shipped Ṽ_g of an encoder, by default that of `encoder`; where there is none, `estimator`."""
+        return self.estimator if encoder is None else self.estimators.get(encoder, self.estimator)
 
 
 @dataclass(frozen=True)

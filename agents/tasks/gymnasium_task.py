@@ -27,6 +27,7 @@ def gymnasium_task(
     success: Success | None = None,
     demonstrations: Path | str | None = None,
     estimator: Path | str | None = None,
+    estimators: Mapping[str, Path | str] | None = None,
     obs: str = "state",
     encoder: str = "identity",
     settings: Mapping[str, Any] | None = None,
@@ -49,6 +50,7 @@ def gymnasium_task(
         success: Key of `info`, or function of it, that tells the success of a step; default: see `SparseSuccess`.
         demonstrations: File of demonstrations.
         estimator: File of Ṽ_g.
+        estimators: Files of Ṽ_g that were made with other encoders, by encoder.
         obs: Name of the observation, as in demonstrations and for ``--obs``.
         encoder: Encoder that is used by default.
         settings: Defaults of ``agents.train`` for this task, such as ``{"potential.radius": 0.5}``.
@@ -78,7 +80,15 @@ def gymnasium_task(
         assert play is not None and goals is not None
         return Play(_flat(play(render_mode=None), lambda info: False), goals, test)
 
-    view = View(flat.observation_space, encoder, goals, None if estimator is None else Path(estimator), meaning, test)
+    view = View(
+        flat.observation_space,
+        encoder,
+        goals,
+        None if estimator is None else Path(estimator),
+        meaning,
+        test,
+        estimators={name: Path(file) for name, file in (estimators or {}).items()},
+    )
     return Task(
         make=lambda obs, grids, render_mode: _flat(make(render_mode=render_mode), success),
         views={obs: view},

@@ -23,6 +23,7 @@ def load_demonstrations(
     success: Success | None = None,
     states: bool = False,
     actions: Bounds | None = None,
+    replayed: bool = False,
 ) -> list[Trajectory]:
     """Read a file of demonstrations of a task and validate it.
 
@@ -38,6 +39,8 @@ def load_demonstrations(
             line is printed for each that was longer. If None, demonstrations are returned as recorded.
         states: Whether to read the states and the model of the simulator too, if they were recorded.
         actions: Lower and upper bound of an action, shape (A,) each; None is −1 and 1 for two numbers.
+        replayed: Whether a demonstration may lack `obs` if its states were recorded, from which it can be made; they
+            are read then.
 
     Returns:
         Demonstrations in the order of their numbers, without their recorded rewards and dones.
@@ -55,7 +58,7 @@ def load_demonstrations(
         names = [name for name in shapes if name in found]
         if obs is None and not names:
             raise ValueError(f"{where}: has none of {', '.join(shapes)}")
-        if obs is not None and obs not in names:
+        if obs is not None and obs not in names and not (replayed and names):
             raise ValueError(f"{where}/{obs}: is missing; it has {', '.join(names) or 'no observation'}")
         return {name: shapes[name] for name in names}
 
@@ -67,8 +70,10 @@ def load_demonstrations(
                 check_rows(trajectory.actions, bounds[0].shape, f"{path}: {trajectory.name}: actions")
     else:
         with opened(path) as file:
-            trajectories = read_trajectories(file, Reader(), choose, filter_key, bounds[0].shape, states)
+            trajectories = read_trajectories(file, Reader(), choose, filter_key, bounds[0].shape, states or replayed)
     for trajectory in trajectories:
+        if obs is not None and obs not in trajectory.observations and trajectory.states is None:
+            raise ValueError(f"{path}: {trajectory.name}: obs/{obs}: is missing, and so are the states to make it from")
         if trajectory.actions is not None:
             check_bounds(trajectory.actions, bounds, f"{path}: {trajectory.name}: actions")
     if success is not None:

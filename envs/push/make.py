@@ -8,9 +8,14 @@ from gymnasium.envs.registration import load_env_creator
 
 ENVIRONMENT = "envs.push.env:PushEnv"
 # Other observations than the state are wrappers of packages that depend on envs, so they are imported by name on use.
-OBSERVATIONS = {"state": None, "pointcloud": "perception.observation:PointCloudObservation"}
+OBSERVATIONS = {
+    "state": None,
+    "pointcloud": "perception.observation:PointCloudObservation",
+    "rgbd": "perception.rgbd:RGBDObservation",
+}
 IDS = {"PushSlot": "PushSlot-v0", "PushPlane": "PushPlane-v0"}  # Gymnasium's names of robosuite's environments
-SUCCESS_SPEEDS = {"state": 0.02, "pointcloud": 0.1}  # of the slot task, by observation (paper, table 2) [m/s]
+# Success speeds of the slot task, by observation (paper, table 2); an image shows no velocity, as a cloud [m/s]
+SUCCESS_SPEEDS = {"state": 0.02, "pointcloud": 0.1, "rgbd": 0.1}
 
 
 def make_push(task: str, obs: str = "state", perception: dict[str, Any] | None = None, **kwargs: Any) -> gym.Env:
@@ -18,21 +23,23 @@ def make_push(task: str, obs: str = "state", perception: dict[str, Any] | None =
 
     Args:
         task: "push-slot" or "push-plane".
-        obs: "state" or "pointcloud".
-        perception: Arguments of `PointCloudObservation` (cameras, renderer, …).
+        obs: "state", "pointcloud" or "rgbd".
+        perception: Arguments of `PointCloudObservation` (cameras, renderer, …) or `RGBDObservation` (camera, width, …).
         **kwargs: Arguments of `PushEnv`.
 
     Raises:
-        ValueError: Unknown task or observation, or `perception` for an observation other than "pointcloud".
+        ValueError: Unknown task or observation, or `perception` for the state.
     """
     if obs not in OBSERVATIONS:
         raise ValueError(f"unknown observation {obs!r}; known observations: {', '.join(OBSERVATIONS)}")
     if perception and OBSERVATIONS[obs] is None:
-        raise ValueError(f"perception is {perception}; it describes cameras and needs obs='pointcloud', not {obs!r}")
+        raise ValueError(
+            f"perception is {perception}; it describes cameras and needs obs='pointcloud' or 'rgbd', not {obs!r}"
+        )
     if task == "push-slot" and kwargs.get("success_speed") is None:
         kwargs["success_speed"] = SUCCESS_SPEEDS[obs]
-    if obs == "pointcloud":
-        kwargs.setdefault("goal_speed", 0.0)  # a cloud holds no velocity, so neither do its goals
+    if obs != "state":
+        kwargs.setdefault("goal_speed", 0.0)  # a cloud or an image holds no velocity, so neither do its goals
     create: Any = load_env_creator(ENVIRONMENT)
     env = create(task, **kwargs)
     wrapper = OBSERVATIONS[obs]

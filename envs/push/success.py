@@ -59,7 +59,8 @@ def push_success(
       camera, and its mean velocity over the previous step. In 15 demonstrations of the expert it reached the goal set 0
       to 3 steps after the puck (0.1 m/s).
 
-    Without the state, the observations decide only what is in the goal set; elsewhere the flags are NaN.
+    Without the state, the observations decide only what is in the goal set; elsewhere the flags are NaN. Without any of
+    the three, as with images alone, all flags are NaN.
 
     Args:
         goal_reward: As `PushEnv.goal_reward`: puck and goal, position and velocity each, shapes (..., 4), and info →
@@ -70,6 +71,8 @@ def push_success(
     """
 
     def success(observations: Mapping[str, np.ndarray]) -> np.ndarray:
+        if observations.keys().isdisjoint(("state", "puck_pose", "pointcloud")):
+            return np.full(len(next(iter(observations.values()))), np.nan)
         solved = goal_reward(_relative_to_goal(observations), np.zeros(4), {}) > 0
         if "puck_pose" in observations:
             solved &= lies_on_table(observations["puck_pose"])

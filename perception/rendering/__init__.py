@@ -4,7 +4,8 @@
 - ray: ray casting of the pixels that can see the object, primitives and meshes alike; needs no OpenGL and is faster,
   by much for small objects and simple geometry.
 
-Both see geoms only; sites, skins and flexes are not drawn.
+Both see geoms only; sites, skins and flexes are not drawn. Colours of a whole image are drawn by
+`perception.rendering.colour`.
 """
 
 from typing import Protocol, runtime_checkable

@@ -72,18 +72,21 @@ class GLRenderer:
             raise GraphicsError(f"renderer 'gl': {error}, or use renderer 'ray'") from error
         # Rows are ordered from bottom to top; the colour of a pixel is its segment + 1, and 0 for the background.
         mask = np.flipud(self._color[..., 0] == _TARGET + 1)
-        return np.ascontiguousarray(np.flipud(self._metres())), np.ascontiguousarray(mask)
+        return np.ascontiguousarray(np.flipud(depth_in_metres(self._model, self._buffer))), np.ascontiguousarray(mask)
 
     def close(self) -> None:
         """Free the buffers; repeated calls have no effect, and rendering again creates new buffers."""
         self._drawing.close()
 
-    def _metres(self) -> Float32[np.ndarray, "height width"]:
-        """Convert the depth buffer to metres.
 
-        MuJoCo's reversed buffer holds b = n (f − z) / (z (f − n)), which is 1 at the near plane n and 0 at the far
-        plane f. Hence z = n f / (n + b (f − n)).
-        """
-        extent = self._model.stat.extent
-        near, far = self._model.vis.map.znear * extent, self._model.vis.map.zfar * extent
-        return (near * far / (near + self._buffer.astype(np.float64) * (far - near))).astype(np.float32)
+def depth_in_metres(
+    model: mujoco.MjModel, buffer: Float32[np.ndarray, "height width"]
+) -> Float32[np.ndarray, "height width"]:
+    """Convert MuJoCo's depth buffer to the distance along the optical axis [m].
+
+    The reversed buffer holds b = n (f − z) / (z (f − n)), which is 1 at the near plane n and 0 at the far plane f.
+    Hence z = n f / (n + b (f − n)).
+    """
+    extent = model.stat.extent
+    near, far = model.vis.map.znear * extent, model.vis.map.zfar * extent
+    return (near * far / (near + buffer.astype(np.float64) * (far - near))).astype(np.float32)

@@ -96,3 +96,29 @@ def test_a_matrix_that_is_ambiguous_is_refused(words, said, tmp_path, monkeypatc
 @pytest.mark.parametrize("words", [["--vary", "learner.tau"], ["--vary", "seed", "1", "2"]])
 def test_what_varies_is_a_setting_with_values(words, capsys):
     assert f"--vary {words[1]}: give a setting of agents.train" in one_line(main, words, capsys)
+
+
+def test_encoders_are_trained_with_the_observations_that_they_take(tmp_path):
+    """And images with the methods without a potential; a default encoder has the runs of other comparisons."""
+    methods, encoders = ("potential", "buffer"), ("pointnet", "dgcnn", "rgbd_cnn")
+    config = CompareConfig(obs=("pointcloud", "rgbd"), method=methods, encoder=encoders, seeds=1, runs=tmp_path)
+    planned = plan(config, ["--learner.encoder-training", "scratch"])
+    found = {label: next(path.name for path in of_one) for label, of_one in planned.items()}
+    cloud = "push-slot-1-pointcloud"
+    assert found == {
+        "pointcloud potential encoder=pointnet": f"{cloud}-potential-seed0",
+        "pointcloud potential encoder=dgcnn": f"{cloud}-potential-encoder=dgcnn-seed0",
+        "pointcloud buffer encoder=pointnet": f"{cloud}-buffer-seed0",
+        "pointcloud buffer encoder=dgcnn": f"{cloud}-buffer-encoder=dgcnn-seed0",
+        "rgbd buffer encoder=rgbd_cnn": "push-slot-1-rgbd-buffer-seed0",
+    }
+    for of_one in planned.values():
+        for directory, training in of_one.items():
+            arguments = start_or_resume(training, directory)[3:]
+            assert parse(arguments) == dataclasses.replace(training, out=directory)
+
+
+def test_without_observations_all_are_compared_that_a_method_takes():
+    for method, expected in {"potential": ["state", "pointcloud"], "buffer": ["state", "pointcloud", "rgbd"]}.items():
+        planned = plan(CompareConfig(method=(method,), seeds=1), [])
+        assert [label.split()[0] for label in planned] == expected

@@ -92,7 +92,7 @@ def test_a_setting_that_cannot_be_is_named(settings, message):
 def test_settings_that_do_not_fit_the_observation_or_task_are_named():
     with pytest.raises(ValueError, match="known observations: state, pointcloud"):
         gym.make("PushSlot-v0", obs="rgb")
-    with pytest.raises(ValueError, match="needs obs='pointcloud', not 'state'"):
+    with pytest.raises(ValueError, match="needs obs='pointcloud' or 'rgbd', not 'state'"):
         gym.make("PushSlot-v0", perception={"cameras": ["oblique"]})
     with pytest.raises(ValueError, match="the plane task has no reset grids"):
         PushEnv("push-plane").reset(options={"grid": 0})
