@@ -70,7 +70,7 @@ def nearest(x: Float[Tensor, "batch points features"], count: int) -> Int[Tensor
 
     Args:
         x: Clouds.
-        count: Number of neighbours, of which the first is the point itself; at most all points.
+        count: Number of neighbours, the point itself among them; at most all points.
     """
     clouds, points, features = x.shape
     x = x - x.mean(dim=1, keepdim=True)  # far from the origin, squares round the differences off
