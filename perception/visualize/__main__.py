@@ -3,7 +3,7 @@
 import tyro
 
 from envs.command import one_line_errors
-from perception.visualize.config import OF_OWN, OF_SLOT, OF_WEB, SLOT, VisualizeConfig
+from perception.visualize.config import OF_FILES, OF_OWN, OF_SLOT, OF_WEB, SLOT, VisualizeConfig
 
 
 @one_line_errors
@@ -16,9 +16,14 @@ def main(arguments: list[str] | None = None) -> None:
     for name in OF_OWN if config.task == SLOT else OF_SLOT:
         if getattr(config, name) != getattr(VisualizeConfig, name):
             raise ValueError(f"--{name} has no effect with --task {config.task}; leave it out")
-    for name in () if config.web else OF_WEB:
+    for name in OF_FILES if config.web else OF_WEB:
         if getattr(config, name) != getattr(VisualizeConfig, name):
-            raise ValueError(f"--{name} has an effect with --web only; leave it out, or add --web")
+            where = "without --web only; leave it out" if config.web else "with --web only; leave it out, or add --web"
+            raise ValueError(f"--{name} has an effect {where}")
+    if config.web and len(config.combine) * len(config.radius or (0.0,)) > 1:
+        raise ValueError(
+            "--web shows one --combine and one --radius, which can be changed on the page; give one of each"
+        )
     # Imported here, so that import errors are reported in one line too.
     if config.web:
         from perception.visualize.web.page import serve

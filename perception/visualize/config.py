@@ -7,9 +7,12 @@ from typing import Annotated, Literal
 from envs.ranges import SEED, Range
 
 SLOT = "push-slot"
-OF_OWN, OF_SLOT = ("obs", "axes"), ("renderer", "cameras", "window", "web", "run", "port", "host")
-OF_WEB = ("run", "port", "host")
-"""Settings that only tasks of the user have, those that only the slot task has, and those of its web page."""
+OF_OWN = ("obs", "axes")
+"""Settings that only tasks of the user have."""
+OF_SLOT = ("renderer", "cameras", "window", "web", "run", "port", "host")
+"""Settings that only the slot task has."""
+OF_WEB, OF_FILES = ("run", "port", "host"), ("out", "seed", "window", "overwrite")
+"""Settings of the slot task's page, and those of the files that are written without it."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class VisualizeConfig:
     estimator: Path | None = None
     """Pre-trained value estimator, of states or clouds; defaults to both shipped estimators."""
     grids: Literal[1, 2, 3] = 1
-    """Number of active reset grids."""
+    """Number of active reset grids; with --run at least those of the run."""
     renderer: str = "ray"
     """Renderer of the puck's depth and mask: ray or gl."""
     cameras: tuple[str, ...] = ("overhead",)

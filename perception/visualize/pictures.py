@@ -221,8 +221,8 @@ def frames(scene: Scene, trajectory: Trajectory, potentials: dict[str, list[Pote
         )
     camera = scene.cameras[0]
     film, apart = None, []
-    for step, distance in enumerate(replay(scene, trajectory)):
-        apart.append(distance)
+    for step, frame in enumerate(replay(scene, trajectory)):
+        apart.append(frame.distance)
         rgb = scene.rgb(camera)
         film = film or Film(title, lines, (rgb.shape[1], rgb.shape[0]))
         yield film.frame(step, rgb, scene.pixels(camera))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium
 import mujoco
@@ -177,36 +177,48 @@ def puck_poses(trajectory: Trajectory, goal: Float[np.ndarray, "2"]) -> Float[np
     return np.concatenate([relative + goal, np.tile(flat, (len(relative), 1))], axis=1)
 
 
-def replay(scene: Scene, trajectory: Trajectory) -> Iterator[float]:
-    """Set the scene to each state of a demonstration in turn.
+class Replayed(NamedTuple):
+    """A frame of a demonstration that is replayed.
+
+    Attributes:
+        distance: Distance of the puck from its recorded position, in the plane [m].
+        cloud: Cloud that is observed, shape (num_points, 4) [m].
+        visible: Whether the cameras see the puck.
+    """
+
+    distance: float
+    cloud: Float32[np.ndarray, "num_points 4"]
+    visible: bool
+
+
+def replay(scene: Scene, trajectory: Trajectory) -> Iterator[Replayed]:
+    """Set the scene to each state of a demonstration in turn, and yield what is seen.
 
     Recorded states of the simulator are restored. Without them, recorded actions are applied from the recorded start.
     Without actions or without a start, puck and end effector are placed at their recorded positions.
 
-    Yields:
-        Distance of the puck from its recorded position, in the plane [m].
-
     Raises:
         ValueError: The states belong to another model.
     """
+
+    def frame(pose: Float[np.ndarray, "7"], observed: tuple[Any, ...]) -> Replayed:
+        return Replayed(_distance(scene, pose), observed[0], observed[-1]["puck_visible"])
+
     poses = puck_poses(trajectory, scene.base.goal_position)
     if trajectory.states is not None:
         for state, pose in zip(trajectory.states, poses, strict=False):
-            scene.env.reset(options={"simulator": state})
-            yield _distance(scene, pose)
+            yield frame(pose, scene.env.reset(options={"simulator": state}))
         return
-    if trajectory.actions is not None and _start(scene, trajectory, poses[0]):
-        yield _distance(scene, poses[0])
+    if trajectory.actions is not None and (start := _start(scene, trajectory, poses[0])):
+        yield frame(poses[0], start)
         for action, pose in zip(trajectory.actions, poses[1:], strict=True):
-            scene.env.step(action)
-            yield _distance(scene, pose)
+            yield frame(pose, scene.env.step(action))
         return
     rows = trajectory.observations
     reach = rows["state"][:, :2] if "state" in rows else rows["pointcloud"][..., :2].mean(axis=1)
     for pose, offset in zip(poses, reach, strict=True):
         tip = np.clip(pose[:2] - offset, *WORKSPACE)  # a hand may have been outside the workspace of the arm
-        scene.env.reset(options={"puck": pose[:2], "end_effector": tip, "puck_pose": pose})
-        yield _distance(scene, pose)
+        yield frame(pose, scene.env.reset(options={"puck": pose[:2], "end_effector": tip, "puck_pose": pose}))
 
 
 def straying(scene: Scene, trajectory: Trajectory) -> float:
@@ -220,17 +232,15 @@ def straying(scene: Scene, trajectory: Trajectory) -> float:
     return max(_distance(scene, pose) for _, pose in zip(played, poses, strict=True))
 
 
-def _start(scene: Scene, trajectory: Trajectory, pose: Float[np.ndarray, "7"]) -> bool:
-    """Reset the scene to the start of a demonstration; return whether the start is known."""
+def _start(scene: Scene, trajectory: Trajectory, pose: Float[np.ndarray, "7"]) -> tuple[Any, ...] | None:
+    """Reset the scene to the start of a demonstration; return what the reset returns, or None if it is not known."""
     if trajectory.seed is not None and trajectory.grid is not None:
         # The drawn start is exact, whereas a recorded one is rounded to float32; pushing amplifies the difference.
-        scene.env.reset(seed=trajectory.seed, options={"grid": trajectory.grid})
+        start = scene.env.reset(seed=trajectory.seed, options={"grid": trajectory.grid})
         if _distance(scene, pose) < SAME_START:
-            return True
+            return start
     known = {"state", "puck_pose"} <= set(trajectory.observations)
-    if known:
-        scene.env.reset(options=trajectory.start)
-    return known
+    return scene.env.reset(options=trajectory.start) if known else None
 
 
 def _distance(scene: Scene, pose: Float[np.ndarray, "7"]) -> float:

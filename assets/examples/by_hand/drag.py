@@ -68,48 +68,54 @@ def save(page: Page, file: Path) -> None:
     page.get_by_text(f"{file.name}: ").wait_for(timeout=60_000)
 
 
+def play(page: Page, file: Path, frames: list[Image.Image]) -> None:
+    """Drag the puck and save its path, show Φ of the new demonstration, and replay it, all on film."""
+
+    def look() -> None:
+        picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+        size = WIDTH, round(WIDTH * picture.height / picture.width)
+        frames.append(picture.resize(size, Image.Resampling.LANCZOS).quantize(256, Image.Quantize.MAXCOVERAGE))
+
+    page.get_by_text("Software WebGL rendering detected").wait_for(timeout=20_000)
+    page.locator("button.mantine-Notification-closeButton").first.click()
+    page.get_by_role("tab", name="By hand").click()
+    page.get_by_role("button", name="start anew").click()
+    page.get_by_text("0 steps, ").wait_for()
+    drag(page, MOUSE["mouse"], look)
+    page.mouse.up()
+    save(page, file)
+    page.get_by_role("tab", name="Potential").click()
+    page.get_by_role("checkbox").click()
+    page.mouse.move(1, 700)
+    page.wait_for_timeout(6000)
+    look()
+    page.get_by_role("tab", name="Episode").click()
+    page.get_by_role("checkbox").click()
+    page.mouse.move(1, 700)
+    for _ in range(16):
+        page.wait_for_timeout(150)
+        look()
+
+
 def main() -> None:
-    """Serve the page, drag, save, and show Φ of the new demonstration."""
+    """Serve the page, and write what is dragged and the film."""
     out = tyro.cli(DragConfig).out.absolute()
     if (out / "by-hand.hdf5").exists():
         raise SystemExit(f"{out / 'by-hand.hdf5'} exists already; choose another --out")
     out.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "perception.visualize", "--web", "--port", "0"]
     frames: list[Image.Image] = []
+    if not (chromium := shutil.which("chromium")):
+        raise SystemExit("no Chromium: sudo apt-get install -y chromium")
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server, sync_playwright() as playwright:
-        assert server.stdout is not None
-        lines = (re.match(r"(http://\S+) ", line) for line in server.stdout)
-        address = next(found[1] for found in lines if found)
-        with closing(
-            playwright.chromium.launch(executable_path=shutil.which("chromium"), args=list(ARGUMENTS))
-        ) as browser:
-            page = open_page(browser, address)
-            page.get_by_text("Software WebGL rendering detected").wait_for(timeout=20_000)
-            page.locator("button.mantine-Notification-closeButton").first.click()
-
-            def look() -> None:
-                picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
-                size = WIDTH, round(WIDTH * picture.height / picture.width)
-                frames.append(picture.resize(size, Image.Resampling.LANCZOS).quantize(256, Image.Quantize.MAXCOVERAGE))
-
-            page.get_by_role("tab", name="By hand").click()
-            page.get_by_role("button", name="start anew").click()
-            page.get_by_text("0 steps, ").wait_for()
-            drag(page, MOUSE["mouse"], look)
-            page.mouse.up()
-            save(page, out / "by-hand.hdf5")
-            page.get_by_role("tab", name="Potential").click()
-            page.get_by_role("checkbox").click()
-            page.mouse.move(1, 700)
-            page.wait_for_timeout(6000)
-            look()
-            page.get_by_role("tab", name="Episode").click()
-            page.get_by_role("checkbox").click()
-            page.mouse.move(1, 700)
-            for _ in range(16):
-                page.wait_for_timeout(150)
-                look()
-        server.terminate()
+        try:
+            assert server.stdout is not None
+            lines = (re.match(r"(http://\S+) ", line) for line in server.stdout)
+            address = next(found[1] for found in lines if found)
+            with closing(playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))) as browser:
+                play(open_page(browser, address), out / "by-hand.hdf5", frames)
+        finally:
+            server.terminate()
     frames[0].save(out / "page.gif", save_all=True, append_images=frames[1:], duration=200, loop=0)
     print(f"wrote {out}: by-hand.hdf5, page.gif")
 

@@ -15,8 +15,8 @@ def demonstrate_path(scene: Scene, path: Sequence[Float[np.ndarray, "2"]]) -> Tr
     """Return the demonstration of a puck that was moved along a path, without actions.
 
     The puck stands flat on each point of the path in turn, and rests on the last. The pusher follows it on its own path
-    (`tip_behind`), so that the columns of an observation relative to the end effector are those of a push; goals and Φ
-    do not depend on them. Velocities are the mean ones of the step before.
+    (`tip_behind`), so that the columns of an observation relative to the end effector are those of a push; the
+    demonstrated goals and Φ do not depend on them. Velocities are the mean ones of the step before.
 
     Args:
         scene: Task and cameras, which render the clouds.

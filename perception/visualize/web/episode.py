@@ -10,10 +10,12 @@ from jaxtyping import Bool, Float, Float32
 from envs.demonstrations import Trajectory
 from envs.push.make import SUCCESS_SPEEDS
 from envs.push.playback import get_simulator_state
+from envs.push.success import push_success
 from perception.visualize.landscape import curves
 from perception.visualize.scene import Scene, replay
 from shaping.potential import Potential
 from shaping.reward import shaped_reward
+from shaping.visibility import LastSeen, known_potential
 
 Act = Callable[[dict[str, np.ndarray]], np.ndarray]
 """Chooses an action, shape (2,), from the observations by name."""
@@ -100,13 +102,17 @@ def play(scene: Scene, policy: Policy, seed: int, grid: int | None = None) -> Ep
 
 
 def replayed(scene: Scene, trajectory: Trajectory, title: str) -> Episode:
-    """Return a demonstration as an episode; see `perception.visualize.scene.replay`."""
+    """Return a demonstration as an episode; see `perception.visualize.scene.replay`.
+
+    It is a success if its last recorded observations are, as far as they tell, for one of them.
+    """
     recorder = Recorder(scene)
-    for _ in replay(scene, trajectory):
-        rows = scene.env.points_world[:, :2]
-        relative = [rows - place for place in (scene.base.end_effector_position[:2], scene.base.goal_position)]
-        recorder.add(np.concatenate(relative, axis=1).astype(np.float32), True)
-    return recorder.episode(title, trajectory.actions, True)
+    for frame in replay(scene, trajectory):
+        recorder.add(frame.cloud, frame.visible)
+    loosest = max(SUCCESS_SPEEDS, key=lambda name: SUCCESS_SPEEDS[name] * (name in trajectory.observations))
+    with success_speed(scene, loosest):
+        ended = push_success(scene.base.goal_reward)(trajectory.observations)[-1]
+    return recorder.episode(title, trajectory.actions, bool(np.nan_to_num(ended, nan=1.0)))
 
 
 @contextmanager
@@ -121,10 +127,22 @@ def success_speed(scene: Scene, obs: str) -> Iterator[None]:
 
 
 def signals(episode: Episode, potential: Potential, obs: str) -> dict[str, Float[np.ndarray, " frames"]]:
-    """Return Φ, V_d and Ṽ_g of every frame, and the shaped reward r̄ of the step from it (0 for the last)."""
-    rows = curves(potential, episode.observations[obs], episode.success)
-    phi = rows["Φ"].astype(float)
-    reward = np.zeros(episode.length)
-    reward[-1] = float(episode.success)
-    shaped = shaped_reward(reward, phi[:-1], phi[1:], potential.gamma)
-    return {**{name: row.astype(float) for name, row in rows.items()}, "r̄": np.append(shaped, 0.0)}
+    """Return what a training on clouds or states makes of an episode, frame by frame.
+
+    Returns:
+        "Φ": of the frame, or of the last one before that showed the puck (`shaping.visibility`);
+        "V_d", "Ṽ_g": of the demonstrated state that Φ chooses, NaN in frames without the puck;
+        "r̄": shaped reward of the step from the frame, 0 for the last one.
+    """
+    observations, visible = episode.observations[obs], episode.visible
+    rows = {name: row.astype(float) for name, row in curves(potential, observations, episode.success).items()}
+    success = (np.arange(len(visible)) == episode.length) & episode.success
+    values, known = known_potential(potential, observations, visible, success, success)
+    seen = LastSeen(values[:1], visible[:1])
+    phi, shaped = [values[0]], []
+    for step in range(episode.length):
+        before, seen = seen.follow(values[step + 1 : step + 2], known[step + 1 : step + 2], potential.gamma)
+        phi.append(seen.potential[0])
+        shaped.append(shaped_reward(float(success[step + 1]), float(before[0]), float(phi[-1]), potential.gamma))
+    hidden = {name: np.where(visible, rows[name], np.nan) for name in ("V_d", "Ṽ_g")}
+    return {"Φ": np.array(phi, dtype=float), **hidden, "r̄": np.array([*shaped, 0.0])}

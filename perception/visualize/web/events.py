@@ -1,8 +1,10 @@
 """Calls from the browser, made one after another by the thread that owns the scene."""
 
 import queue
+import threading
 import time
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 import viser
@@ -25,7 +27,7 @@ class Events:
 
     def __init__(self, server: viser.ViserServer) -> None:
         self._server = server
-        self._waiting: queue.SimpleQueue[tuple[Call, Any]] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
 
     def on(self, call: Call) -> Callable[[Any], Coroutine[Any, Any, None]]:
         """Return a callback for viser that queues a call with the event; changes made by the server are left out."""
@@ -33,22 +35,51 @@ class Events:
         # Asynchronous callbacks keep the order of the events; viser runs others in a pool of threads.
         async def queued(event: Any) -> None:
             if event.client_id is not None:
-                self._waiting.put((call, event))
+                self._waiting.put(partial(call, event))
+
+        return queued
+
+    def on_latest(self, call: Call) -> Callable[[Any], Coroutine[Any, Any, None]]:
+        """Return a callback as `on`, which leaves out an event if a later one arrives before its call is made.
+
+        For what a user drags: browsers send 20 positions a second, and a frame may take longer than that to draw.
+        """
+        lock, latest = threading.Lock(), list[Any]()
+
+        def call_latest() -> None:
+            with lock:
+                event = latest.pop()
+                latest.clear()
+            call(event)
+
+        async def queued(event: Any) -> None:
+            if event.client_id is not None:
+                with lock:
+                    latest.append(event)
+                    first = len(latest) == 1
+                if first:
+                    self._waiting.put(call_latest)
 
         return queued
 
     def run(self, seconds: float) -> None:
-        """Make the calls that arrive within a time [s]; an error of the user is shown, and the page goes on."""
+        """Make the calls that arrive within a time [s], at least one that waits."""
         end = time.monotonic() + seconds
         while True:
             try:
-                call, event = self._waiting.get(timeout=max(0.0, end - time.monotonic()))
+                call = self._waiting.get(timeout=max(0.0, end - time.monotonic()))
             except queue.Empty:
                 return
-            try:
-                call(event)
-            except ERRORS as error:
-                self.tell("not possible", str(error), "red")
+            self.attempt(call)
+            if time.monotonic() > end:
+                return
+
+    def attempt(self, call: Callable[[], None]) -> None:
+        """Make a call; an error of the user is shown, and the page goes on."""
+        try:
+            call()
+        except ERRORS as error:
+            self.tell("not possible", str(error), "red")
 
     def tell(self, title: str, text: str, color: Any = "blue") -> None:
         """Show a notification to all clients."""

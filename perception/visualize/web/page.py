@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, redirect_stdout
 
+import torch
 import viser
 
 from envs.push.success import STEP
@@ -39,13 +40,13 @@ class Page:
         self._stage = Stage(server, session)
         tabs = server.gui.add_tab_group()
         with tabs.add_tab("Episode"):
-            self._player = Player(server, session, self._events, self.show)
+            self._player = Player(server, session, self._events, self.show, self._other_episode)
         with tabs.add_tab("Camera"):
             self._camera = CameraTab(server, session, self._stage, self._events, self.show)
         with tabs.add_tab("Potential"):
             self._potential = PotentialTab(server, session, self._stage, self._events, self._other_potential)
         with tabs.add_tab("By hand"):
-            self._by_hand = ByHand(server, session, self._stage, self._events, self._player)
+            self._by_hand = ByHand(server, session, self._stage, self._events, self._player, self._other_potential)
         self._run: RunTab | None = None
         if session.config.run is not None:
             with tabs.add_tab("Run"):
@@ -53,6 +54,7 @@ class Page:
         self._stage.show_demonstration()
         self._player.opened()
         self._stage.show_camera()
+        self._stage.show_handles()
 
     def show(self) -> None:
         """Show the present frame in all parts."""
@@ -67,24 +69,31 @@ class Page:
         self._by_hand.tick()
         if self._player.playing.value and not self._by_hand.dragging:
             self._player.advance()
+        if self._run is not None:
+            self._events.attempt(self._run.tick)
         if started - self._looked > LOOKS:
             self._looked = started
-            self._by_hand.look()
+            self._events.attempt(self._by_hand.look)
             if self._run is not None:
-                self._run.look()
+                self._events.attempt(self._run.look)
         self._events.run(max(0.0, STEP - (time.monotonic() - started)))
 
     def close(self) -> None:
         """Interrupt the training, if one runs."""
-        self._by_hand.stop()
+        self._by_hand.close()
+
+    def _other_episode(self) -> None:
+        self._by_hand.forget()
 
     def _other_potential(self) -> None:
+        self._stage.show_demonstration()
+        self._potential.draw()
         self._player.draw()
         self.show()
 
 
 def serve(config: VisualizeConfig) -> None:
-    """Serve the page until Ctrl-C or SIGTERM.
+    """Serve the page until Ctrl-C, SIGTERM or SIGHUP.
 
     Raises:
         FileNotFoundError, ValueError: A file is missing or does not fit, or a setting is invalid.
@@ -93,14 +102,16 @@ def serve(config: VisualizeConfig) -> None:
     check_ranges(config)
     if config.renderer not in RENDERERS:
         raise ValueError(f"--renderer: unknown renderer {config.renderer!r}; known: {', '.join(RENDERERS)}")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that a training of the page ends with it
+    torch.set_num_threads(1)  # faster for small batches
+    for ending in (signal.SIGTERM, signal.SIGHUP):  # so that a training of the page ends with it
+        signal.signal(ending, signal.default_int_handler)
     port = free_port(config.host, config.port)
     with (
         closing(Session(config)) as session,
         served(config.host, port) as server,
         closing(Page(server, session)) as page,
     ):
-        print(f"http://{config.host}:{port}  (Ctrl-C ends it)", flush=True)
+        print(f"http://{config.host}:{server.get_port()}  (Ctrl-C ends it)", flush=True)
         while True:
             page.tick()
 

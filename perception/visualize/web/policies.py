@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import torch
@@ -40,8 +41,8 @@ def guide(potential: Potential) -> Policy:
     return Policy(f"guide from {estimator.observation}", estimator.observation, lambda: act)
 
 
-def agent(run: Path) -> tuple[Policy, Critic | None]:
-    """Return the deterministic policy of a run and, if the run has a checkpoint, its critic.
+def agent(run: Path) -> tuple[Policy, Critic | None, Literal[1, 2, 3]]:
+    """Return the deterministic policy of a run, its critic if the run has a checkpoint, and its number of grids.
 
     Raises:
         FileNotFoundError: The path is not a run directory, or there is no policy in it.
@@ -54,7 +55,7 @@ def agent(run: Path) -> tuple[Policy, Critic | None]:
     def act(frame: dict[str, np.ndarray]) -> np.ndarray:
         return policy.predict(frame[trained.obs], deterministic=True)[0]
 
-    return Policy(f"agent {run.name}", trained.obs, lambda: act), _critic(run, trained.obs)
+    return Policy(f"agent {run.name}", trained.obs, lambda: act), _critic(run, trained.obs), trained.grids
 
 
 def _critic(run: Path, obs: str) -> Critic | None:

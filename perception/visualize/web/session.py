@@ -13,7 +13,7 @@ from agents.config import PotentialConfig
 from envs.demonstrations import Trajectory
 from envs.push.geometry import RIM, SLOT
 from perception.cameras import find_id
-from perception.rendering import Renderer, make_renderer
+from perception.rendering import make_renderer
 from perception.rendering.geoms import alone
 from perception.visualize.config import VisualizeConfig
 from perception.visualize.landscape import Landscape, survey
@@ -33,17 +33,18 @@ class Frame:
 
     Attributes:
         view: Images and points of the camera.
-        observations: Observations by name, seen by the camera as it stands now.
-        visible: Whether the camera sees the puck.
-        share: Pixels of the puck that the camera sees, of those that it would see without what hides them, in [0, 1].
+        observations: Observations by name: those of the episode, or what cameras see that have been changed since.
+        visible: Whether the cameras see the puck.
+        unhidden: Pixels of the puck in the image, of those that there would be if nothing were in front of it, in
+            [0, 1]; 0 if the puck is out of the image.
         chosen: Position of the demonstrated state that Φ chooses, world frame, xy [m]; None without one.
-        potential: Φ.
+        potential: Φ; in a frame without the puck that of the last frame that showed it.
     """
 
     view: View
     observations: dict[str, np.ndarray]
     visible: bool
-    share: float
+    unhidden: float
     chosen: Float[np.ndarray, "2"] | None
     potential: float
 
@@ -57,12 +58,14 @@ class Session:
     Attributes:
         scene: Task with its cameras.
         camera: Name of the camera whose images are shown.
+        moved: Whether the camera stands elsewhere than in the task.
         estimators: Files of estimators by title.
         title: Title of the estimator of Φ.
         potential: Φ.
         demonstration: Demonstration of which Φ is made, the first of its file.
         episode: Episode that is shown.
         step: Its present frame.
+        signals: What the curves show of it, see `episode.signals`; with Q if the run has a critic.
 
     Raises:
         FileNotFoundError, ValueError: As `load_potentials` and `policies.agent`.
@@ -72,17 +75,16 @@ class Session:
     potential: Potential
     demonstration: Trajectory
     episode: Episode
+    signals: dict[str, Float[np.ndarray, " frames"]]
 
     def __init__(self, config: VisualizeConfig) -> None:
-        self.config = config
-        self.scene = Scene(config.grids, config.cameras, config.renderer)
-        self.camera = config.cameras[0]
-        self._unhidden = self._puck_alone()
-        self.step = 0
         self._agent: Policy | None = None
         self._critic: Critic | None = None
         if config.run is not None:
-            self._agent, self._critic = agent(config.run)
+            self._agent, self._critic, grids = agent(config.run)
+            config = config if grids <= config.grids else replace(config, grids=grids)
+        self.config = config
+        self._open_scene()
         files = sorted(assets.path("estimators").glob("push-plane-*.pt"))
         self.estimators = {file.stem.removeprefix("push-plane-"): file for file in files}
         if config.estimator is not None:
@@ -91,7 +93,7 @@ class Session:
         first = next(iter(self.estimators)) if config.estimator is not None else wanted
         radius = PotentialConfig.radius if config.radius is None else config.radius[0]
         self.set_potential(first, config.combine[0], radius)
-        self.set_episode(replayed(self.scene, self.demonstration, f"demonstration {self.demonstration.name}"))
+        self.show_demonstration()
 
     @property
     def obs(self) -> str:
@@ -120,18 +122,24 @@ class Session:
         assert trajectory is not None  # an estimator is named
         self.config, self.demonstration, self.title = chosen, trajectory, estimator
         ((self.potential,),) = potentials.values()
+        if hasattr(self, "episode"):
+            self._compute_signals()
 
-    def set_scene(self, renderer: str, camera: str) -> None:
-        """Change renderer and camera; the present frame stays.
+    def set_scene(self, renderer: str, cameras: tuple[str, ...]) -> None:
+        """Change the renderer, and the cameras whose clouds are fused; they stand where the task has them.
 
         Raises:
-            ValueError: One is unknown.
-            GraphicsError: The renderer needs OpenGL, which is missing.
+            ValueError: One is unknown; the scene then stays.
         """
-        before, self.scene = self.scene, Scene(self.config.grids, (camera,), renderer)
-        self.config, self.camera = replace(self.config, renderer=renderer, cameras=(camera,)), camera
-        self._unhidden = self._puck_alone()
+        before, config = self.scene, self.config
+        self.config = replace(config, renderer=renderer, cameras=cameras)
+        try:
+            self._open_scene()
+        except ValueError:
+            self.config = config
+            raise
         before.close()
+        self._changed = True
 
     def set_camera(self, position: Float[np.ndarray, "3"], wxyz: Float[np.ndarray, "4"]) -> None:
         """Move the camera: position [m] and orientation (OpenCV axes) in the world frame."""
@@ -140,21 +148,21 @@ class Session:
         model.cam_pos[index] = position
         # MuJoCo's camera is OpenCV's turned by half a turn about x.
         mujoco.mju_mulQuat(model.cam_quat[index], np.asarray(wxyz, dtype=float), np.array([0.0, 1.0, 0.0, 0.0]))
+        self.moved = self._changed = True
 
     def set_episode(self, episode: Episode) -> None:
         """Show an episode from its start."""
         self.episode, self.step = episode, 0
+        self._changed = self.moved
+        self._compute_signals()
+
+    def show_demonstration(self) -> None:
+        """Show the demonstration of which Φ is made."""
+        self.set_episode(replayed(self.scene, self.demonstration, f"demonstration {self.demonstration.name}"))
 
     def play(self, policy: str, seed: int, grid: int | None = None) -> Episode:
         """Play an episode, without showing it."""
         return play(self.scene, self.policies[policy], seed, grid)
-
-    def signals(self) -> dict[str, Float[np.ndarray, " frames"]]:
-        """Return what the curves show of the episode: see `signals`; Q if the run has a critic."""
-        rows = signals(self.episode, self.potential, self.obs)
-        if self._critic is not None and self.episode.actions is not None:
-            rows["Q"] = np.append(self._critic(self.episode), np.nan)
-        return rows
 
     def frame(self) -> Frame:
         """Look at the present frame.
@@ -162,19 +170,18 @@ class Session:
         Raises:
             GraphicsError: OpenGL is missing.
         """
-        cloud, info = self.scene.env.reset(options={"simulator": self.episode.states[self.step]})
-        state = self.episode.observations["state"][self.step]
-        observations = {"state": state, "pointcloud": cloud}
-        view = self.scene.view(self.camera, self.episode.title)
-        explained = self.potential.explain(observations[self.obs])
-        return Frame(
-            view,
-            observations,
-            info["puck_visible"],
-            self._share(view.mask),
-            self._place(observations[self.obs], explained["chosen"]),
-            explained["potential"],
-        )
+        episode, step, name = self.episode, self.step, self.obs
+        cloud, info = self.scene.env.reset(options={"simulator": episode.states[step]})
+        observations = {name: rows[step] for name, rows in episode.observations.items()}
+        visible, potential = bool(episode.visible[step]), float(self.signals["Φ"][step])
+        view = self.scene.view(self.camera, episode.title)
+        if self._changed:
+            observations["pointcloud"], visible = cloud, info["puck_visible"]
+        explained = self.potential.explain(observations[name])
+        if self._changed and visible:
+            potential = explained["potential"]
+        chosen = self._place(observations[name], explained["chosen"]) if visible else None
+        return Frame(view, observations, visible, self._unhidden_share(view.mask), chosen, potential)
 
     def demonstrated(self) -> Float[np.ndarray, "goals 2"]:
         """Return the demonstrated positions of the puck, world frame, shape (goals, 2) [m]."""
@@ -194,9 +201,17 @@ class Session:
         """Close the scene."""
         self.scene.close()
 
-    def _puck_alone(self) -> Renderer:
+    def _open_scene(self) -> None:
+        config = self.config
+        self.scene, self.camera = Scene(config.grids, config.cameras, config.renderer), config.cameras[0]
         model = alone(self.scene.base.model, "puck_main")
-        return make_renderer("ray", model, self.camera, width=CLOUD_SIZE, height=CLOUD_SIZE)
+        self._unhidden = make_renderer("ray", model, self.camera, width=CLOUD_SIZE, height=CLOUD_SIZE)
+        self.moved = self._changed = False
+
+    def _compute_signals(self) -> None:
+        self.signals = signals(self.episode, self.potential, self.obs)
+        if self._critic is not None and self.episode.actions is not None:
+            self.signals["Q"] = np.append(self._critic(self.episode), np.nan)
 
     def _place(
         self, observation: Float[np.ndarray, "..."], chosen: tuple[int, int] | None
@@ -208,8 +223,7 @@ class Session:
         offset = goal - self.potential.goals.extract(observation)[:2]
         return self.scene.base.puck_position[:2] + offset
 
-    def _share(self, mask: Bool[np.ndarray, "rows columns"]) -> float:
-        """Return the share of the puck's pixels that nothing hides, in [0, 1]; 0 if it is out of the image."""
+    def _unhidden_share(self, mask: Bool[np.ndarray, "rows columns"]) -> float:
         _, whole = self._unhidden.render(self.scene.base.data)
         return float(mask.sum() / whole.sum()) if whole.any() else 0.0
 

@@ -61,8 +61,7 @@ class Stage:
         self._cloud = server.scene.add_point_cloud("/cloud", nothing, GREY, point_size=0.0015, **dots)
         self._points = server.scene.add_point_cloud("/points", nothing, PINK, point_size=0.004, **dots)
         self._map: Any = None
-        fovy = 2 * np.arctan(CLOUD_SIZE / 2 / intrinsics(model, session.camera, CLOUD_SIZE, CLOUD_SIZE).focal)
-        self._camera = server.scene.add_camera_frustum("/camera", fovy, 1.0, scale=0.04, thickness=0.002, color=GREY)
+        self._camera = server.scene.add_camera_frustum("/camera", 1.0, 1.0, scale=0.04, thickness=0.002, color=GREY)
         self.gizmo = server.scene.add_transform_controls("/camera-handles", scale=0.15, visible=False)
 
     def show_demonstration(self) -> None:
@@ -73,12 +72,19 @@ class Stage:
         self._demonstration.colors = (255 * colormaps["viridis"](values)[:, :3]).astype(np.uint8)
 
     def show_camera(self) -> None:
-        """Show where the camera stands, and put its handles there."""
+        """Show where the camera stands, and what it covers."""
+        model, camera = self._session.scene.base.model, self._session.camera
+        self._camera.fov = 2 * np.arctan(CLOUD_SIZE / 2 / intrinsics(model, camera, CLOUD_SIZE, CLOUD_SIZE).focal)
+        self._camera.position, self._camera.wxyz = self._camera_pose()
+
+    def show_handles(self) -> None:
+        """Put the handles where the camera stands."""
+        self.gizmo.position, self.gizmo.wxyz = self._camera_pose()
+
+    def _camera_pose(self) -> tuple[np.ndarray, np.ndarray]:
         base = self._session.scene.base
         pose = camera_to_world(base.model, base.data, self._session.camera)
-        wxyz = viser.transforms.SO3.from_matrix(pose[:3, :3]).wxyz
-        for node in (self._camera, self.gizmo):
-            node.position, node.wxyz = pose[:3, 3], wxyz
+        return pose[:3, 3], viser.transforms.SO3.from_matrix(pose[:3, :3]).wxyz
 
     def show(self, frame: Frame) -> None:
         """Show the present frame."""

@@ -1,6 +1,5 @@
 """A training in the background, and its curve."""
 
-import csv
 import signal
 import subprocess
 import sys
@@ -9,17 +8,20 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
+from agents.runs.log import PROGRESS, read_progress
+
 RATE = "eval/success_rate"
 
 
 def success_curve(run: Path) -> tuple[Float[np.ndarray, " points"], Float[np.ndarray, " points"]]:
-    """Read environment steps and success rates of the evaluations of a run, shape (points,) each; maybe of none yet."""
-    try:
-        with (run / "progress.csv").open(newline="") as file:
-            rows = [(float(row["step"]), float(row[RATE])) for row in csv.DictReader(file) if row.get(RATE)]
-    except FileNotFoundError:
-        rows = []
-    points = np.array(rows, dtype=float).reshape(-1, 2)
+    """Read environment steps and success rates of the evaluations of a run, shape (points,) each; maybe of none yet.
+
+    Raises:
+        ValueError: The log is damaged.
+    """
+    path = run / PROGRESS
+    rows = read_progress(path) if path.exists() else []
+    points = np.array([(row["step"], row[RATE]) for row in rows if RATE in row], dtype=float).reshape(-1, 2)
     return points[:, 0], points[:, 1]
 
 
@@ -31,18 +33,20 @@ class Training:
         obs: Observation of the agent.
         method: Method, as for agents.train.
         steps: Environment steps.
+        grids: Number of active reset grids.
 
     Raises:
         ValueError: There is a run of this file, observation and method already.
     """
 
-    def __init__(self, demonstrations: Path, obs: str, method: str, steps: int) -> None:
+    def __init__(self, demonstrations: Path, obs: str, method: str, steps: int, grids: int = 1) -> None:
         self.run = demonstrations.with_suffix("") / f"{obs}-{method}"
         if self.run.exists():
             raise ValueError(f"{self.run}: exists already; move it away, or save the demonstration to another file")
         self._log = self.run.with_name(f"{self.run.name}.log")
         self._log.parent.mkdir(parents=True, exist_ok=True)
-        words = {"demonstrations": demonstrations, "obs": obs, "method": method, "steps": steps, "out": self.run}
+        words = {"demonstrations": demonstrations, "obs": obs, "method": method, "steps": steps, "grids": grids}
+        words["out"] = self.run
         command = [sys.executable, "-m", "agents.train", *(str(w) for k, v in words.items() for w in (f"--{k}", v))]
         with self._log.open("w") as output:
             # A session of its own: Ctrl-C in the terminal of the page reaches the training once, through `stop`.
@@ -72,7 +76,11 @@ class Training:
         return f"ended {self.run} with status {status}: {lines[-1] if lines else last}"
 
     def stop(self) -> None:
-        """Interrupt the training, and wait until it has written its checkpoint."""
+        """Interrupt the training, which then writes a checkpoint."""
         if self.running:
-            self._process.send_signal(signal.SIGINT)
-            self._process.wait()
+            self._process.send_signal(signal.SIGTERM)
+
+    def close(self) -> None:
+        """Interrupt the training, and wait for its end."""
+        self.stop()
+        self._process.wait()

@@ -6,7 +6,6 @@ import pytest
 from agents.train import main as train
 from envs.demonstrations import load_demonstrations, save_demonstrations
 from envs.push.geometry import GRIDS, PUCK_RADIUS, SLOT, WORKSPACE
-from envs.push.make import SUCCESS_SPEEDS
 from envs.push.playback import describe_environment
 from perception.visualize.scene import Scene
 from perception.visualize.web.demonstration import demonstrate_path
@@ -97,7 +96,7 @@ def test_a_path_becomes_a_demonstration_that_trains_an_agent(scene, tmp_path):
     assert np.allclose(cloud[..., 2:] - cloud[..., :2], (cloud[..., 2:] - cloud[..., :2])[:, :1], atol=1e-6)
     file = tmp_path / "by-hand.hdf5"
     save_demonstrations(file, [made], describe_environment(scene.env))
-    for obs in SUCCESS_SPEEDS:
+    for obs in ("state", "pointcloud"):
         (read,) = load_demonstrations(file, obs)
         assert read.horizon == made.horizon
     words = ["--demonstrations", str(file), "--steps", "60", "--method", "potential+annealing+guide"]

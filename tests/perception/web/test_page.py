@@ -21,15 +21,14 @@ AGENT = assets.path("policies/push-slot-1-pointcloud")
 def address(tmp_path_factory):
     """The page, served by its command."""
     command = [sys.executable, "-m", "perception.visualize", "--web", "--port", "0", "--run", str(AGENT)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    for line in process.stdout:
-        if found := re.match(r"(http://127\.0\.0\.1:\d+) ", line):
-            break
-    yield found[1]
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=30) == 130
-    process.stdout.close()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            found = (re.match(r"(http://127\.0\.0\.1:\d+) ", line) for line in process.stdout)
+            yield next(match[1] for match in found if match)
+        finally:
+            process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) == 130
 
 
 def opened(browser, address, errors):
@@ -105,6 +104,8 @@ def test_a_client_that_vanishes_while_it_drags_lets_go(browser, address):
         ("--web --port 0 --cameras nowhere", "unknown camera 'nowhere'"),
         ("--web --port 0 --renderer paint", "--renderer: unknown renderer 'paint'"),
         ("--web --port 0 --run nowhere", "nowhere: no such run directory"),
+        ("--web --out pictures", "--out has an effect without --web only"),
+        ("--web --radius 0.08 0.1", "--web shows one --combine and one --radius"),
         ("--web --task a:B", "--web has no effect with --task a:B"),
     ],
 )

@@ -3,6 +3,8 @@
 import envs.simulator  # noqa: F401 (imported first: MuJoCo then loads without OpenGL)
 
 # isort: split
+from dataclasses import replace
+
 import mujoco
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from envs.push.playback import get_simulator_state
 from perception.cameras import camera_to_world
 from perception.rendering import make_renderer
 from perception.visualize.config import VisualizeConfig
+from perception.visualize.web.episode import replayed
 from perception.visualize.web.meshes import MOST_FACES, geom_meshes
 from perception.visualize.web.session import Session, depth_image
 from perception.visualize.web.tabs.run import failures_first
@@ -76,7 +79,7 @@ def test_frames_show_the_recorded_states(session, episode):
 
 def test_curves_are_those_of_the_episode(session, episode):
     session.set_episode(episode)
-    rows = session.signals()
+    rows = session.signals
     assert set(rows) == {"Φ", "V_d", "Ṽ_g", "r̄"}  # the shipped run has no checkpoint, so no Q
     clouds = episode.observations["pointcloud"]
     success = np.arange(len(clouds)) == episode.length
@@ -95,7 +98,7 @@ def test_the_share_seen_falls_when_the_arm_hides_the_puck(session):
     session.set_episode(session.play("expert", 0, grid=0))
     session.step = 0
     free = session.frame()
-    assert free.share == pytest.approx(1.0) and free.visible
+    assert free.unhidden == pytest.approx(1.0) and free.visible
     pose = camera_to_world(base.model, base.data, camera)
     middle = (pose[:3, 3] + 3 * base.puck_position) / 4
     rod = base.model.geom("slot_back").id  # put between camera and puck
@@ -105,7 +108,7 @@ def test_the_share_seen_falls_when_the_arm_hides_the_puck(session):
         hidden = session.frame()
     finally:
         base.model.geom_pos[rod] = before
-    assert hidden.share < 0.7 and hidden.view.mask.sum() < free.view.mask.sum()
+    assert hidden.unhidden < 0.7 and hidden.view.mask.sum() < free.view.mask.sum()
     alone = make_renderer("gl", base.model, camera, width=128, height=128)
     session.frame()
     assert free.view.mask.sum() == pytest.approx(alone.render(base.data)[1].sum(), abs=2)
@@ -127,10 +130,10 @@ def test_a_camera_that_is_moved_sees_from_there(session):
     away = np.empty(4)
     mujoco.mju_mulQuat(away, wxyz, np.array([0.0, 0.0, 1.0, 0.0]))  # half a turn about its y axis
     session.set_camera(pose[:3, 3], away)
-    assert session.frame().share == 0.0 and not session.frame().visible
-    session.set_scene("gl", "oblique")
-    assert session.frame().share > 0.5
-    session.set_scene("ray", "overhead")
+    assert session.frame().unhidden == 0.0 and not session.frame().visible
+    session.set_scene("gl", ("oblique",))
+    assert session.frame().unhidden > 0.5
+    session.set_scene("ray", ("overhead",))
     assert np.allclose(camera_to_world(session.scene.base.model, session.scene.base.data, "overhead"), pose)
 
 
@@ -152,6 +155,41 @@ def test_another_potential_is_taken_whole_or_not_at_all(session):
     session.set_potential("pointcloud", "product", 0.08)
 
 
+def test_frames_without_the_puck_keep_the_last_potential(session, episode):
+    """As in a training: nothing is shaped before the first sight, and Φ is the one last seen."""
+    visible = np.ones(episode.length + 1, bool)
+    visible[:2] = visible[8:11] = False
+    session.set_episode(replace(episode, visible=visible))
+    rows, gamma = session.signals, session.potential.gamma
+    phi = session.potential(episode.observations["pointcloud"])
+    assert np.allclose(rows["Φ"][8:11], phi[7]) and np.allclose(rows["Φ"][2:8], phi[2:8])
+    assert np.allclose(rows["r̄"][:2], 0.0) and np.allclose(rows["r̄"][8:10], (gamma - 1) * phi[7])
+    assert np.isnan(rows["V_d"][8:11]).all() and np.isfinite(rows["V_d"][2:8]).all()
+    session.step = 9
+    frame = session.frame()
+    assert not frame.visible and frame.chosen is None and frame.potential == pytest.approx(phi[7])
+
+
+def test_what_does_not_end_in_the_goal_is_no_success(session):
+    short = session.demonstration.until(20)
+    assert not replayed(session.scene, short, "short").success
+    assert replayed(session.scene, session.demonstration, "whole").success
+
+
+def test_cameras_stay_fused_until_another_is_chosen():
+    made = Session(VisualizeConfig(cameras=("overhead", "oblique")))
+    try:
+        alone = made.frame().view.points
+        made.set_scene("ray", ("overhead", "oblique"))
+        assert made.config.cameras == ("overhead", "oblique") and made.camera == "overhead"
+        assert np.allclose(made.frame().view.points, alone)
+        with pytest.raises(ValueError, match="unknown camera 'nowhere'"):
+            made.set_scene("ray", ("nowhere",))
+        assert made.config.cameras == ("overhead", "oblique") and made.frame().visible
+    finally:
+        made.close()
+
+
 def test_failures_come_first(session, episode):
     still = session.policies["guide"]
     session.set_potential("state", "product", 0.001)  # out of reach, so that the guide stands still
@@ -169,7 +207,7 @@ def test_a_run_with_a_checkpoint_shows_q(tmp_path):
     session = Session(VisualizeConfig(run=run))
     try:
         session.set_episode(session.play("agent", 0))
-        rows = session.signals()
+        rows = session.signals
         assert np.isfinite(rows["Q"][:-1]).all() and len(rows["Q"]) == session.episode.length + 1
     finally:
         session.close()

@@ -18,6 +18,7 @@ def test_a_training_is_started_stopped_and_not_started_twice(tmp_path):
     while not (training.run / "config.json").exists() and time.monotonic() < end:
         time.sleep(0.2)
     training.stop()
+    training.close()
     assert not training.running
     assert f"ended {training.run} with status 130" in training.summary()
     with pytest.raises(ValueError, match="exists already; move it away"):

@@ -1,5 +1,6 @@
 """By-hand tab: drag the puck to make a demonstration, save it, and train on it."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,6 @@ import numpy as np
 import viser
 
 from envs.demonstrations import Trajectory, save_demonstrations
-from envs.push.geometry import GRIDS
 from envs.push.playback import describe_environment
 from perception.visualize.web.demonstration import demonstrate_path
 from perception.visualize.web.episode import replayed
@@ -15,6 +15,7 @@ from perception.visualize.web.events import Events, ignoring
 from perception.visualize.web.hand import follow, on_table
 from perception.visualize.web.session import Session
 from perception.visualize.web.stage import Stage, on_plane
+from perception.visualize.web.tabs.player import Player
 from perception.visualize.web.training import Training
 
 MOVED = 0.0005  # shortest motion of the puck that counts as a step [m]
@@ -22,9 +23,9 @@ BACK = 20  # steps that are taken back at once
 STEPS = 25_000  # environment steps of a training
 METHOD = "potential+annealing+guide"  # which needs no actions
 HELP = (
-    "Drag the puck with the left mouse button, around the wall and into the slot. It follows at 0.2 m/s and slides "
-    "along walls; pauses are left out. Saving renders the clouds, with the pusher behind the puck on its path; goals "
-    "and Φ ignore the pusher."
+    "Drag the puck with the left mouse button, around the wall and into the slot. It follows at most at 0.2 m/s and "
+    "slides along walls; pauses are left out. Saving renders the clouds, with the pusher behind the puck on its path; "
+    "the demonstrated pusher has no effect on goals or Φ."
 )
 
 
@@ -37,16 +38,26 @@ class ByHand:
         stage: Nodes of the scene.
         events: Queue of calls.
         player: Tab of the episode, which shows what was saved.
+        changed: Called when Φ is another.
     """
 
-    def __init__(self, server: viser.ViserServer, session: Session, stage: Stage, events: Events, player: Any) -> None:
+    def __init__(
+        self,
+        server: viser.ViserServer,
+        session: Session,
+        stage: Stage,
+        events: Events,
+        player: Player,
+        changed: Callable[[], None],
+    ) -> None:
         self._session, self._stage, self._events, self._player = session, stage, events, player
+        self._changed = changed
         self._path: list[np.ndarray] = []
         self._target: np.ndarray | None = None
         self._training: Training | None = None
         gui = server.gui
         gui.add_markdown(HELP)
-        self.grid = gui.add_dropdown("reset grid", tuple(map(str, range(1, len(GRIDS) + 1))))
+        self.grid = gui.add_dropdown("reset grid", tuple(map(str, range(1, session.config.grids + 1))))
         self.seed = gui.add_number("seed", 0, min=0, max=2**32 - 1, step=1)
         start = gui.add_button("start anew")
         back = gui.add_button("take back a second")
@@ -87,10 +98,12 @@ class ByHand:
         """Write the demonstration, and show it.
 
         Raises:
-            ValueError: It does not end in the goal set, or the camera does not see the puck everywhere.
+            ValueError: It does not end in the goal set, the camera does not see the puck everywhere, or was moved.
             FileExistsError, OSError: The file exists, or cannot be written.
         """
         path, scene = Path(self.file.value), self._session.scene
+        if self._session.moved:
+            raise ValueError("the camera was moved, and that of an agent is not; put it back in the tab Camera")
         trajectory: Trajectory = demonstrate_path(scene, self._path)
         if path.exists() and not self.replace.value:
             raise FileExistsError(f"{path}: exists already; choose another file, or tick: replace the file")
@@ -98,7 +111,7 @@ class ByHand:
         self._events.tell("saved", f"{path}: {trajectory.horizon} steps", "green")
         potential = self._session.potential
         self._session.set_potential(self._session.title, potential.combine, potential.radius, path)
-        self._stage.show_demonstration()
+        self._changed()
         self._session.set_episode(replayed(scene, trajectory, f"{path.name}, by hand"))
         self._player.opened()
 
@@ -114,12 +127,21 @@ class ByHand:
             raise ValueError("a training is running; stop it first")
         if not path.exists():
             raise FileNotFoundError(f"{path}: no such file; save the demonstration first")
-        self._training = Training(path, self.obs.value, self.method.value, STEPS)
+        self._training = Training(path, self.obs.value, self.method.value, STEPS, self._session.config.grids)
 
     def stop(self) -> None:
         """End the training, which then writes a checkpoint."""
         if self._training is not None:
             self._training.stop()
+
+    def forget(self) -> None:
+        """Forget the path; the next one begins at the puck that is shown."""
+        self._path, self._target = [], None
+
+    def close(self) -> None:
+        """End the training, and wait for its end."""
+        if self._training is not None:
+            self._training.close()
 
     @property
     def running(self) -> bool:

@@ -11,6 +11,8 @@ from perception.visualize.web.events import Events, ignoring
 from perception.visualize.web.session import Frame, Session, depth_image
 from perception.visualize.web.stage import Stage
 
+FUSED = " + "  # between the names of cameras whose clouds are fused
+
 
 class CameraTab:
     """Controls of the camera and of the renderer, with depth image and mask.
@@ -29,7 +31,10 @@ class CameraTab:
         self._session, self._stage, self._show = session, stage, show
         gui = server.gui
         self.seen = gui.add_markdown("")
-        self.camera = gui.add_dropdown("camera", tuple(CAMERAS), initial_value=session.camera)
+        fused = FUSED.join(CAMERAS)
+        chosen = FUSED.join(session.config.cameras)
+        options = tuple(dict.fromkeys((chosen, *CAMERAS, fused)))
+        self.camera = gui.add_dropdown("camera", options, initial_value=chosen, hint="The image is that of the first.")
         self.renderer = gui.add_dropdown("renderer", tuple(RENDERERS), initial_value=session.config.renderer)
         self.moving = gui.add_checkbox("move the camera", False, hint="Show handles in the scene that move the camera.")
         back = gui.add_button("put it back")
@@ -42,23 +47,24 @@ class CameraTab:
             control.on_update(events.on(ignoring(self._changed)))
         back.on_click(events.on(ignoring(self._changed)))
         self.moving.on_update(events.on(lambda _: setattr(stage.gizmo, "visible", self.moving.value)))
-        stage.gizmo.on_update(events.on(ignoring(self._moved)))
+        stage.gizmo.on_update(events.on_latest(ignoring(self._moved)))
 
     def told(self, frame: Frame) -> None:
         """Show the images and numbers of a frame."""
         view = frame.view
         distinct = len(np.unique(view.points, axis=0)) if frame.visible else 0
         self.seen.content = (
-            f"**{100 * frame.share:.0f} %** of the puck's pixels are visible: {view.mask.sum()} pixels, "
-            f"{distinct} distinct points"
+            f"**{100 * frame.unhidden:.0f} %** of the puck's pixels in the image are not hidden: {view.mask.sum()} "
+            f"pixels, {distinct} distinct points"
         )
         self._depth.image = depth_image(view)
         self._mask.image = np.where(view.mask[..., None], np.uint8(255), np.uint8(30)).repeat(3, axis=-1)
 
     def _changed(self) -> None:
-        self._session.set_scene(self.renderer.value, self.camera.value)
+        self._session.set_scene(self.renderer.value, tuple(self.camera.value.split(FUSED)))
         self._show()
         self._stage.show_camera()
+        self._stage.show_handles()
 
     def _moved(self) -> None:
         gizmo = self._stage.gizmo

@@ -27,13 +27,21 @@ class Player:
         session: What is shown.
         events: Queue of calls.
         show: Called when another frame is to be shown.
+        changed: Called when another episode is to be shown.
     """
 
-    def __init__(self, server: viser.ViserServer, session: Session, events: Events, show: Callable[[], None]) -> None:
-        self._server, self._session, self._show = server, session, show
+    def __init__(
+        self,
+        server: viser.ViserServer,
+        session: Session,
+        events: Events,
+        show: Callable[[], None],
+        changed: Callable[[], None],
+    ) -> None:
+        self._server, self._session, self._show, self._changed = server, session, show, changed
         gui = server.gui
         self.title = gui.add_markdown("")
-        self.playing = gui.add_checkbox("play", False, hint="Play the episode, 20 frames a second.")
+        self.playing = gui.add_checkbox("play", False, hint="At most 20 frames a second, as in the task.")
         self.slider: Any = gui.add_slider("step", 0, 1, 1, 0)
         self._charts = {
             names: gui.add_uplot(
@@ -48,13 +56,14 @@ class Player:
             play = gui.add_button("play the policy")
         with gui.add_folder("recorded episode"):
             shown = session.config.demonstrations
-            self.file = gui.add_text("HDF5 file", "" if shown is None else str(shown), hint="Default: the shipped one.")
+            self.file = gui.add_text(
+                "HDF5 file", "" if shown is None else str(shown), hint="Default: the demonstration of Φ."
+            )
             self.number = gui.add_number("number", 0, min=0, step=1)
             replay = gui.add_button("replay it")
-        self.slider.on_update(events.on(lambda _: self._seek(self.slider.value)))
+        self.slider.on_update(events.on_latest(lambda _: self._seek(self.slider.value)))
         play.on_click(events.on(ignoring(self.play)))
         replay.on_click(events.on(ignoring(self.replay)))
-        self._signals: dict[str, np.ndarray] = {}
 
     def play(self) -> None:
         """Play an episode of the chosen policy, and show it."""
@@ -70,7 +79,7 @@ class Player:
         """
         path, session = Path(self.file.value), self._session
         if not self.file.value:
-            session.set_episode(replayed(session.scene, session.demonstration, "demonstration"))
+            session.show_demonstration()
             return self.opened()
         found = until_success(path, None)
         number = int(self.number.value)
@@ -82,17 +91,17 @@ class Player:
     def opened(self) -> None:
         """Show the first frame and the curves of an episode that is new."""
         self.slider.max = max(1, self._session.episode.length)
+        self._changed()
         self.draw()
         self._seek(0)
 
     def draw(self) -> None:
-        """Compute the curves anew."""
-        self._signals = self._session.signals()
+        """Draw the curves."""
+        signals = self._session.signals
         with self._server.atomic():  # each chart must have as many curves as rows of data
             for names, chart in self._charts.items():
-                rows = [self._signals[name] for name in names if name in self._signals]
-                chart.series = _series(name for name in names if name in self._signals)
-                chart.scales = _scales(rows)
+                shown = [name for name in names if name in signals]
+                chart.series, chart.scales = _series(shown), _scales([signals[name] for name in shown])
             self._mark()
 
     def advance(self) -> None:
@@ -120,7 +129,7 @@ class Player:
         """Draw the curves, with a dot at the present frame."""
         steps = np.arange(self._session.episode.length + 1)
         for names, chart in self._charts.items():
-            rows = {name: self._signals[name] for name in names if name in self._signals}
+            rows = {name: row for name, row in self._session.signals.items() if name in names}
             now = np.where(steps == self._session.step, rows[names[0]], np.nan)
             chart.data = (steps.astype(float), *rows.values(), now)
 

@@ -40,15 +40,13 @@ class PotentialTab:
             "Map: black is 0, white the largest value."
         )
         for control in (self.estimator, self.combine, self.radius):
-            control.on_update(events.on(ignoring(self.apply)))
+            control.on_update(events.on_latest(ignoring(self.apply)))
         self.mapped.on_update(events.on(ignoring(self.draw)))
 
     def apply(self) -> None:
         """Make Φ as it is set."""
         form: Any = self.combine.value
         self._session.set_potential(self.estimator.value, form, self.radius.value)
-        self._stage.show_demonstration()
-        self.draw()
         self._changed()
 
     def draw(self) -> None:

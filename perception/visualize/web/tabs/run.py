@@ -10,6 +10,7 @@ from agents.evaluate import EVALUATE_SEED
 from perception.visualize.web.episode import Episode
 from perception.visualize.web.events import Events, ignoring
 from perception.visualize.web.session import Session
+from perception.visualize.web.tabs.player import Player
 from perception.visualize.web.training import success_curve
 
 NONE = "none yet"
@@ -26,9 +27,10 @@ class RunTab:
         run: Run directory.
     """
 
-    def __init__(self, server: viser.ViserServer, session: Session, events: Events, player: Any, run: Path) -> None:
+    def __init__(self, server: viser.ViserServer, session: Session, events: Events, player: Player, run: Path) -> None:
         self._session, self._events, self._player, self._run = session, events, player, run
         self._episodes: list[Episode] = []
+        self._left = 0
         gui = server.gui
         self.title = gui.add_markdown("")
         self.curve = gui.add_uplot(
@@ -45,15 +47,23 @@ class RunTab:
         self.episode.on_update(events.on(ignoring(self.choose)))
 
     def evaluate(self) -> None:
-        """Play episodes of the agent, with the seeds of `agents.evaluate`, and list them, failures first."""
-        count = int(self.count.value)
-        played = [self._session.play("agent", EVALUATE_SEED + number) for number in range(count)]
-        self._episodes = failures_first(played)
-        won = sum(episode.success for episode in played)
-        self.outcome.content = f"{won} of {count} episodes succeed"
-        self.episode.options = tuple(map(_line, self._episodes))
-        self.episode.value = self.episode.options[0]
-        self.choose()
+        """Play episodes of the agent, with the seeds of `agents.evaluate`: one in each `tick`."""
+        self._episodes, self._left = [], int(self.count.value)
+
+    def tick(self) -> None:
+        """Play the next episode; after the last one, list them, failures first."""
+        if not self._left:
+            return
+        self._episodes.append(self._session.play("agent", EVALUATE_SEED + len(self._episodes)))
+        self._left -= 1
+        won = sum(episode.success for episode in self._episodes)
+        still = f", {self._left} left" * bool(self._left)
+        self.outcome.content = f"{won} of {len(self._episodes)} episodes succeed{still}"
+        if not self._left:
+            self._episodes = failures_first(self._episodes)
+            self.episode.options = tuple(map(_line, self._episodes))
+            self.episode.value = self.episode.options[0]
+            self.choose()
 
     def choose(self) -> None:
         """Show the chosen episode."""
