@@ -89,7 +89,7 @@ def test_a_client_that_vanishes_while_it_drags_lets_go(browser, address):
     page.wait_for_timeout(1000)
     assert there.inner_text() == before and not before.startswith("0 steps")
     page.get_by_role("tab", name="Camera").click()
-    page.get_by_text(re.compile(r"of the puck's pixels are visible")).wait_for()
+    page.get_by_text(re.compile(r"pixels in the image are not hidden")).wait_for()
     page.get_by_role("tab", name="Run").click()
     page.get_by_text(re.compile(r"\d+ % after \d+ steps")).wait_for()
     assert not errors

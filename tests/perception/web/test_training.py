@@ -20,7 +20,7 @@ def test_a_training_is_started_stopped_and_not_started_twice(tmp_path):
     training.stop()
     training.close()
     assert not training.running
-    assert f"ended {training.run} with status 130" in training.summary()
+    assert training.summary().startswith(f"ended {training.run} with status ")
     with pytest.raises(ValueError, match="exists already; move it away"):
         Training(file, "state", "potential+annealing+guide", 25_000)
 
