@@ -33,6 +33,7 @@ from envs.ranges import check_ranges
 
 FIGURES = "".join(f"\n{caption}:\n\n![{caption}]({name})\n" for name, caption in PICTURES.items())
 DRAWN = {"curves.png": draw_curves, "profiles.png": draw_profiles, "training.png": draw_trainings}
+ENCODERS = "encoders.json"  # written where encoders are compared
 REPORT = ("report.md", "report.html", "results.json", *DRAWN)
 
 
@@ -47,7 +48,7 @@ def main(arguments: list[str] | None = None) -> None:
             raise ValueError(f"--{name} is empty; name at least one")
     check_ranges(config)
     register_named([config.task], "--task")
-    for name in REPORT:  # checked before the trainings, which take hours
+    for name in (*REPORT, ENCODERS):  # checked before the trainings, which take hours
         check_replaceable(config.out / name)
     if config.slurm and config.launcher != "slurm":
         raise ValueError("--slurm has an effect with --launcher slurm only; leave it out")
@@ -75,14 +76,16 @@ def main(arguments: list[str] | None = None) -> None:
         config.out.mkdir(parents=True, exist_ok=True)
         write_text(config.out / "report.md", FIGURES.join(text))
         data = {label: [asdict(run) for run in of_one] for label, of_one in outcomes.items()}
-        data |= {"encoders": [asdict(row) for row in encoders]} if encoders else {}
         write_text(config.out / "results.json", json.dumps(data, indent=2) + "\n")
+        if encoders:
+            write_text(config.out / ENCODERS, json.dumps([asdict(row) for row in encoders], indent=2) + "\n")
     finally:  # printed even if the report cannot be written
         print("".join(text), flush=True)
     for name, draw in DRAWN.items():
         draw(outcomes, config.out / name)
     write_page(config.out / "report.html", outcomes, rows, remarks, cells)
-    print(f"wrote {config.out}: {', '.join(sorted(REPORT))}")
+    written = [*REPORT, *[ENCODERS] * bool(encoders)]
+    print(f"wrote {config.out}: {', '.join(sorted(written))}")
 
 
 def check_reference(config: CompareConfig, methods: Iterable[str]) -> None:

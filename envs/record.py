@@ -48,7 +48,7 @@ def demonstrate(env: gym.Env, grid: int | None = None, seed: int = 0, clouds: bo
     terminated = truncated = info["is_success"]
     seen = True
     while True:
-        rows["state"].append(base._observation())
+        rows["state"].append(base.state_observation())
         rows["puck_pose"].append(base.puck_pose)
         states.append(get_simulator_state(base))
         if clouds:

@@ -111,9 +111,13 @@ def turn_camera(model: mujoco.MjModel, camera: str, angle: float) -> None:
         angle: Angle, counterclockwise as seen from above [degrees].
 
     Raises:
-        ValueError: Unknown camera; the message lists the known ones.
+        ValueError: Unknown camera, the message lists the known ones; or a camera of another body, whose pose is
+            relative to it.
     """
     index = find_id(model, mujoco.mjtObj.mjOBJ_CAMERA, camera)
+    if model.cam_bodyid[index] != 0:
+        body = mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_BODY, model.cam_bodyid[index])
+        raise ValueError(f"camera {camera!r} is fixed to body {body!r}; turn one of the world body")
     half = np.deg2rad(angle) / 2
     turn, position, orientation = np.array([np.cos(half), 0.0, 0.0, np.sin(half)]), np.empty(3), np.empty(4)
     mujoco.mju_rotVecQuat(position, model.cam_pos[index], turn)

@@ -63,14 +63,19 @@ def make_changed_env(trained: TrainConfig, condition: Condition) -> gym.Env:
 
 
 def check_robustness(trained: TrainConfig) -> None:
-    """Check that there are conditions for the task of a training.
+    """Check that there are conditions for the task and the observation of a training.
 
     Raises:
-        ValueError: It is another task.
+        ValueError: It is another task, or an observation without conditions.
     """
     if trained.task != TASK:
         raise ValueError(
             f"--robustness changes camera and puck of {TASK}, and this run is of {trained.task}; leave it out"
+        )
+    if trained.obs not in CONDITIONS:
+        raise ValueError(
+            f"--robustness has conditions for {' and '.join(CONDITIONS)}, and this run observes {trained.obs}; "
+            "leave it out"
         )
 
 

@@ -3,9 +3,11 @@
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, cast
 
+import torch
 import tyro
 
 from agents import runs
@@ -17,7 +19,7 @@ from agents.tasks import get_task
 from agents.tasks.named import register_named
 from agents.train import parse
 from envs.ranges import COUNT, Range
-from perception.registry import available_encoders, make_encoder
+from perception.registry import available_encoders, find_encoder
 
 OWN = ("task", "obs", "method", "grids", "seed", "steps", "preset", "out", "resume", "parallel")
 """Settings that the comparison sets itself."""
@@ -43,7 +45,8 @@ class CompareConfig:
     """Numbers of active reset grids to compare; each grid has one demonstration."""
     encoder: tuple[str, ...] = ()
     """Encoders to compare, registered or module:Name of your own, each with the observations that it takes; the report
-    has a table of them. Default: that of the observation."""
+    has a table of them. Default: that of the observation. Settings after -- do not name the run: a default encoder
+    that is trained otherwise has its own run with --vary, e.g. --vary learner.encoder-training scratch."""
     vary: Annotated[tuple[tuple[str, ...], ...], tyro.conf.UseAppendAction] = ()
     """Further setting of agents.train and its values to compare, e.g. --vary potential.combine product sum; may be
     repeated. A value of several words is quoted."""
@@ -57,7 +60,8 @@ class CompareConfig:
     """Directory that holds the run directories; missing runs are written to it. The report lists runs with other
     settings."""
     out: Path = Path("comparison")
-    """Output directory of the report: report.html, with videos of the runs, report.md, results.json and pictures."""
+    """Output directory of the report: report.html, with videos of the runs, report.md, results.json, encoders.json
+    and pictures."""
     reference: str | None = None
     """Method that the others are compared with, e.g. buffer; default: the first."""
     launcher: Literal["local", "ray", "slurm"] = "local"
@@ -155,11 +159,23 @@ def _misfit(task: str, cell: Mapping[str, str]) -> str:
     if method is not None and method.potential and view.goals is None:
         return f"{cell['obs']!r} has no goal to subtract, so that it has no Φ for {cell['method']}"
     if encoder in available_encoders():
-        try:
-            make_encoder(encoder, in_shape=view.space.shape)
-        except ValueError as error:
-            return str(error)
+        return _encoder_misfit(encoder, cast(Any, find_encoder(encoder)), view.space.shape)
     return ""
+
+
+@lru_cache
+def _encoder_misfit(name: str, encoder: Any, in_shape: tuple[int, ...]) -> str:
+    """Return why a registered encoder does not take observations of a shape; empty if it maps one to its features."""
+    refused = f"encoder {name!r} does not take observations of shape {in_shape}"
+    try:
+        made = encoder(in_shape=in_shape).eval()
+        with torch.no_grad():
+            found = tuple(made(torch.zeros(1, *in_shape)).shape)
+    except (ValueError, RuntimeError, IndexError) as error:
+        reason = str(error).strip().split("\n")[0]
+        return reason if name in reason else f"{refused}: {reason}"
+    expected = (1, made.out_features)
+    return "" if found == expected else f"{refused}: it gives an array of shape {found}, not {expected}"
 
 
 def words_of(settings: Mapping[str, str]) -> list[str]:

@@ -26,27 +26,34 @@ def load_trajectories(config: TrainConfig, env: gym.Env) -> list[Trajectory]:
     Raises:
         ValueError: The demonstrations are invalid or lack the configured observation, or the filter key is unknown.
     """
-    task, base = get_task(config.task), env.unwrapped
+    task = get_task(config.task)
     view = task.view(config.obs)
 
     shapes: dict[str, tuple[int | None, ...]] = {config.obs: view.space.shape}
-    success: Success | None = None
-    if hasattr(base, "goal_reward"):  # of this project's task, which judges by all that is recorded
-        shapes, success = shapes | dict(PUSH_SHAPES), push_success(base.goal_reward)
-    elif view.goals is not None and view.reached is not None:
-        goals, reached = view.goals, view.reached
-        success = lambda observations: reached(goals.extract(observations[config.obs]))  # noqa: E731
+    if hasattr(env.unwrapped, "goal_reward"):
+        shapes |= dict(PUSH_SHAPES)
     bounds = task.action_bounds or (task.action_space.low, task.action_space.high)
     found = load_demonstrations(
         _demonstrations(config),
         config.obs,
         config.filter_key,
         shapes=shapes,
-        success=success,
+        success=_success(config, env),
         actions=bounds,
         replayed=view.from_states is not None,
     )
     return [_in_action_space(trajectory, *bounds) for trajectory in _observed(found, config)]
+
+
+def _success(config: TrainConfig, env: gym.Env) -> Success | None:
+    """Return the goal set by which demonstrations are judged; None if the observation has none."""
+    view, base = get_task(config.task).view(config.obs), env.unwrapped
+    if hasattr(base, "goal_reward"):  # of this project's task, which judges by all that is recorded
+        return push_success(base.goal_reward)
+    if view.goals is None or view.reached is None:
+        return None
+    goals, reached = view.goals, view.reached
+    return lambda observations: reached(goals.extract(observations[config.obs]))
 
 
 def _observed(trajectories: list[Trajectory], config: TrainConfig) -> list[Trajectory]:
@@ -84,21 +91,27 @@ def _demonstrations(config: TrainConfig) -> Path:
     return path
 
 
-def refuse_failed(trajectories: list[Trajectory], config: TrainConfig) -> None:
+def refuse_failed(trajectories: list[Trajectory], config: TrainConfig, env: gym.Env) -> None:
     """Check that every demonstration ends in success, because its last transition is stored as a success.
+
+    It is judged by the goal set of the task, as its end is, and by that of the configured observation. What neither
+    decides, as images alone, is taken for a success.
 
     Raises:
         ValueError: A demonstration does not end in success; the message names it.
     """
-    view = get_task(config.task).view(config.obs)
-    if view.goals is None or view.reached is None:
-        return
+    view, success = get_task(config.task).view(config.obs), _success(config, env)
     for trajectory in trajectories:
-        offset = view.goals.extract(trajectory.observations[config.obs][-1:])
-        if not view.reached(offset).all():
+        observations = trajectory.observations
+        failed, apart = success is not None and success(observations)[-1] == 0, ""  # NaN is not known
+        if view.goals is not None and view.reached is not None:
+            offset = view.goals.extract(observations[config.obs][-1:])
+            failed = failed or not view.reached(offset).all()
+            apart = f", {view.goals.length(offset).item():.3f} from the goal"
+        if failed:
             raise ValueError(
-                f"{_demonstrations(config)}: {trajectory.name} is no success at its end, "
-                f"{view.goals.length(offset).item():.3f} from the goal; record it until the goal is reached and kept"
+                f"{_demonstrations(config)}: {trajectory.name} is no success at its end{apart}; record it until the "
+                "goal is reached and kept"
             )
 
 

@@ -72,7 +72,15 @@ class EncoderRow:
 
 def has_own_encoder(groups: Groups) -> bool:
     """Return whether a run has an encoder other than the default of its observation."""
-    return any(runs.read_config(Path(found[0].directory)).encoder is not None for found in groups.values())
+    configs = [runs.read_config(Path(found[0].directory)) for found in groups.values()]
+    return any(config.encoder not in (None, _default(config)) for config in configs)
+
+
+def _default(config: TrainConfig) -> str | None:
+    try:
+        return get_task(config.task).view(config.obs).encoder
+    except ValueError:  # of another program
+        return None
 
 
 def encoder_rows(groups: Groups) -> list[EncoderRow]:

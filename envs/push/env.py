@@ -187,7 +187,7 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         refuse_overlap(self.model, self.data)
         self._controller.reset(self.data)
         self._steps = 0
-        return self._observation(), self._info()
+        return self.state_observation(), self._info()
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Advance by one control step of 50 ms.
@@ -207,7 +207,7 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         info = self._info()
         terminated = info["is_success"]
         truncated = self._steps >= self.horizon
-        return self._observation(), float(terminated), terminated, truncated, info
+        return self.state_observation(), float(terminated), terminated, truncated, info
 
     def get_state(self) -> dict[str, Any]:
         """Return everything that the next step or reset depends on, as plain data for a checkpoint."""
@@ -265,6 +265,23 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         distance, speed = self.robosuite.success_distance, self.robosuite.success_speed
         return in_goal_set(achieved_goal, desired_goal, distance, speed).astype(np.float64)
 
+    def state_observation(self) -> np.ndarray:
+        """Return [s_PE, v_PE, s_PG, v_PG] of the present state, xy, world axes, shape (8,) [m, m/s]."""
+        data, goal = self.data, self.robosuite.goal
+        mujoco.mj_jacSite(self.model, data, self._jacobian, None, self._tip)
+        tip_velocity = self._jacobian[:2] @ data.qvel
+        puck, velocity = data.qpos[self._puck][:2], data.qvel[self._puck_velocity]
+        return np.concatenate(
+            [
+                puck - data.site_xpos[self._tip, :2],
+                velocity - tip_velocity,
+                puck - goal[:2],
+                velocity - goal[2:],
+            ]
+        ).astype(np.float32)
+
+    _observation = state_observation  # its earlier name
+
     def render(self) -> np.ndarray | None:
         """Render the scene from `camera`.
 
@@ -285,20 +302,6 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
         if self._picture is not None:
             self._picture.close()
             self._picture = None
-
-    def _observation(self) -> np.ndarray:
-        data, goal = self.data, self.robosuite.goal
-        mujoco.mj_jacSite(self.model, data, self._jacobian, None, self._tip)
-        tip_velocity = self._jacobian[:2] @ data.qvel
-        puck, velocity = data.qpos[self._puck][:2], data.qvel[self._puck_velocity]
-        return np.concatenate(
-            [
-                puck - data.site_xpos[self._tip, :2],
-                velocity - tip_velocity,
-                puck - goal[:2],
-                velocity - goal[2:],
-            ]
-        ).astype(np.float32)
 
     def _info(self) -> dict[str, Any]:
         achieved = np.concatenate([self.data.qpos[self._puck][:2], self.data.qvel[self._puck_velocity]])

@@ -91,7 +91,7 @@ def play_states(env: gym.Env, trajectory: Trajectory) -> Iterator[np.ndarray]:
     _reset(env, trajectory)
     for state in trajectory.states:
         set_simulator_state(env, state)
-        yield base._observation()
+        yield base.state_observation()
 
 
 def play_actions(env: gym.Env, trajectory: Trajectory) -> Iterator[np.ndarray]:
@@ -109,10 +109,10 @@ def play_actions(env: gym.Env, trajectory: Trajectory) -> Iterator[np.ndarray]:
     _reset(env, trajectory)
     if trajectory.states is not None:
         set_simulator_state(env, trajectory.states[0])
-    yield base._observation()
+    yield base.state_observation()
     for action in trajectory.actions:
         env.step(action)
-        yield base._observation()
+        yield base.state_observation()
 
 
 def _reset(env: gym.Env, trajectory: Trajectory) -> None:

@@ -18,12 +18,13 @@ def advise(found: Findings, noise: Noise) -> str:
     """Return the first of these that applies, in one sentence: what was found, and what to change.
 
     1. More than 1 % of the frames do not show the puck, or have a cloud like that of another state.
-    2. Fewer pixels than points see the puck (median).
-    3. The centroid is more than 1 cm off (median).
-    4. The error of the calibration moves the centroid by more than 1 cm (root mean square).
-    5. Noise moves it by more than 1 cm from frame to frame.
-    6. A position is recovered from the features with an R² below 0.9.
-    7. Velocities are recovered with a mean R² below 0.9; the cameras cannot change that.
+    2. With noise, more than 1 % of the frames do not show it.
+    3. Fewer pixels than points see the puck (median).
+    4. The centroid is more than 1 cm off (median).
+    5. The error of the calibration alone moves the centroid by more than 1 cm (root mean square).
+    6. Noise moves it by more than 1 cm, from frame to frame or throughout an episode.
+    7. A position is recovered from the features with an R² below 0.9.
+    8. Velocities are recovered with a mean R² below 0.9; the cameras cannot change that.
 
     Args:
         found: What was found about the view.
@@ -40,6 +41,13 @@ def _blind(found: Findings, noise: Noise) -> str | None:
         f"{found.name} does not see the puck in {found.hidden:.1%} of the frames, up to {found.longest} in a row, and "
         f"{found.aliased:.1%} have a cloud like that of another state: {_another_view(found.cameras)}"
     )
+
+
+def _lost(found: Findings, noise: Noise) -> str | None:
+    if found.lost <= RARE:
+        return None
+    remedy = "move the camera nearer, take larger images or a better sensor" if noise.dropped else "calibrate better"
+    return f"{found.name} loses the puck to noise in {found.lost:.1%} of the frames: {remedy}"
 
 
 def _coarse(found: Findings, noise: Noise) -> str | None:
@@ -61,18 +69,23 @@ def _off(found: Findings, noise: Noise) -> str | None:
 
 
 def _uncalibrated(found: Findings, noise: Noise) -> str | None:
-    if not found.offset > TOLERATED:
+    if not found.miscalibration > TOLERATED:
         return None
-    less = TOLERATED / found.offset
+    less = TOLERATED / found.miscalibration
     return (
         f"calibration errors of {_mm(noise.position)} and {noise.rotation:.2g}° move the centroid by "
-        f"{_mm(found.offset)} in an episode: calibrate to {_mm(less * noise.position)} and {less * noise.rotation:.2g}°"
+        f"{_mm(found.miscalibration)}: calibrate to {_mm(less * noise.position)} and {less * noise.rotation:.2g}°"
     )
 
 
 def _unsteady(found: Findings, noise: Noise) -> str | None:
-    if not found.jitter > TOLERATED:
+    if not max(found.offset, found.jitter) > TOLERATED:
         return None
+    if found.offset > found.jitter:
+        return (
+            f"noise moves the centroid by {_mm(found.offset)} throughout an episode, calibration errors alone by "
+            f"{_mm(found.miscalibration)}: move the camera nearer, or take a better sensor"
+        )
     return (
         f"noise moves the centroid by {_mm(found.jitter)} from frame to frame: move the camera nearer, take a better "
         "sensor, or average over frames"
@@ -101,6 +114,7 @@ def _motionless(found: Findings, noise: Noise) -> str | None:
 
 RULES: tuple[Callable[[Findings, Noise], str | None], ...] = (
     _blind,
+    _lost,
     _coarse,
     _off,
     _uncalibrated,

@@ -26,8 +26,9 @@ class DiagnoseConfig:
     """Policy that plays the episodes, the hand-coded expert (default) or uniformly random actions."""
     run: Path | None = None
     """Run directory or checkpoint whose agent plays the episodes."""
-    episodes: Annotated[int, Range(2, 10**4)] = 20
-    """Episodes; every other one is held out for the probe, which needs about ten."""
+    episodes: Annotated[int, Range(2, 200)] = 20
+    """Episodes; every other one is held out for the probe, which needs about ten. All frames are kept in memory, with
+    two cameras at most 0.08 MB each."""
     seed: Annotated[int, SEED] = 0
     """Seed of the first episode; episode i is reset with seed + i."""
     depth_noise: Annotated[float, RANGES["depth"]] = 0.0015

@@ -110,9 +110,13 @@ def _measured(config: DiagnoseConfig, noise: Noise) -> Iterator[Measured]:
         for cameras in [*((camera,) for camera in config.cameras), *fused]:
             print(f"measuring {len(frames.episode)} frames of {' + '.join(cameras)}", flush=True)
             clouds = observe(base, trajectories, cameras, config.renderer)
-            noisy = observe(base, trajectories, cameras, config.renderer, noise, config.seed)
+            pose = replace(noise, depth=0.0, dropped=0.0)  # with the same errors, since they are drawn alike
+            noisy, miscalibrated = (
+                observe(base, trajectories, cameras, config.renderer, one, config.seed) for one in (noise, pose)
+            )
             kept = recovered(features(encoder, clouds.observations), frames.state, frames.episode)
-            yield measure(cameras, frames, clouds, noisy, [surfaces[camera] for camera in cameras], kept)
+            facing = [surfaces[camera] for camera in cameras]
+            yield measure(cameras, frames, clouds, noisy, miscalibrated, facing, kept)
 
 
 def _encoder(config: DiagnoseConfig) -> nn.Module:

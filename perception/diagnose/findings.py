@@ -39,6 +39,7 @@ class Measured:
             likewise.
         pairs: Frames with the nearest clouds of other episodes.
         moved: Displacement of the centroid by noise, shape (frames, 2) [m]; NaN where the puck is hidden in either.
+        miscalibrated: The same by the calibration error alone, shape (frames, 2) [m].
         recovered: R² of the probe per number of the state, shape (8,).
     """
 
@@ -54,6 +55,7 @@ class Measured:
     gap: Float[np.ndarray, " frames"]
     pairs: Pairs
     moved: Float[np.ndarray, "frames 2"]
+    miscalibrated: Float[np.ndarray, "frames 2"]
     recovered: Float[np.ndarray, "8"]
 
 
@@ -78,6 +80,7 @@ class Findings:
         worst_frames: Episode and step of both frames of this pair.
         offset: Displacement of the centroid by noise that is constant in an episode, root mean square [m].
         jitter: The rest of this displacement, root mean square [m].
+        miscalibration: Displacement of the centroid by the calibration error alone, root mean square [m].
         recovered: R² of the probe for [s_PE, v_PE, s_PG, v_PG].
     """
 
@@ -96,6 +99,7 @@ class Findings:
     worst_frames: tuple[tuple[int, int], tuple[int, int]]
     offset: float
     jitter: float
+    miscalibration: float
     recovered: tuple[float, ...]
 
     @property
@@ -109,6 +113,7 @@ def measure(
     frames: Frames,
     clouds: Clouds,
     noisy: Clouds,
+    miscalibrated: Clouds,
     surfaces: Sequence[Surface],
     recovered: Float[np.ndarray, "8"],
 ) -> Measured:
@@ -119,6 +124,7 @@ def measure(
         frames: Frames.
         clouds: Clouds of the frames.
         noisy: The same under noise.
+        miscalibrated: The same under the calibration error of this noise alone.
         surfaces: Surface that faces each camera.
         recovered: R² of the probe.
     """
@@ -127,7 +133,11 @@ def measure(
     facing = [np.concatenate(parts) for parts in zip(*(surface.points for surface in surfaces), strict=True)]
     gaps = np.array([gap(surface, points) for surface, points in zip(facing, clouds.points, strict=True)])
     error = centroid_error(clouds.points, frames.puck)
-    moved = centroid_error(noisy.points, frames.puck) - error
+
+    def moved(changed: Clouds) -> Float[np.ndarray, "frames 2"]:
+        by = centroid_error(changed.points, frames.puck) - error
+        return np.where((clouds.visible & changed.visible)[:, None], by, np.nan)
+
     return Measured(
         cameras=tuple(cameras),
         episode=frames.episode,
@@ -140,7 +150,8 @@ def measure(
         error=np.where(clouds.visible[:, None], error, np.nan),
         gap=np.where(clouds.visible, gaps, np.nan),
         pairs=nearest_pairs(clouds.observations, frames.state, frames.episode),
-        moved=np.where((clouds.visible & noisy.visible)[:, None], moved, np.nan),
+        moved=moved(noisy),
+        miscalibrated=moved(miscalibrated),
         recovered=recovered,
     )
 
@@ -171,8 +182,14 @@ def sum_up(measured: Measured) -> Findings:
         worst_frames=(labels[0], labels[1]),
         offset=offset,
         jitter=jitter,
+        miscalibration=_root_mean_square(measured.miscalibrated),
         recovered=tuple(measured.recovered.tolist()),
     )
+
+
+def _root_mean_square(moved: Float[np.ndarray, "frames 2"]) -> float:
+    known = moved[np.isfinite(moved[:, 0])]
+    return float(np.sqrt((known**2).sum(axis=1).mean())) if len(known) else np.nan
 
 
 def _middle_and_high(values: Float[np.ndarray, " values"]) -> tuple[float, float]:

@@ -11,6 +11,7 @@ from perception.registry import make_encoder
 from shaping.value import ValueEstimator
 
 RIDGE = 1e-2  # weight λ of the squared coefficients, against features of variance 1
+BATCH = 1024  # clouds that an encoder takes at once, which bounds its memory
 
 
 def load_encoder(estimator: Path, encoder: str | None, in_shape: tuple[int, ...], seed: int) -> nn.Module:
@@ -40,7 +41,8 @@ def load_encoder(estimator: Path, encoder: str | None, in_shape: tuple[int, ...]
 def features(encoder: nn.Module, clouds: Shaped[np.ndarray, "frames points 4"]) -> Float[np.ndarray, "frames features"]:
     """Return the features of clouds, shape (frames, features)."""
     with torch.no_grad():
-        return encoder(torch.from_numpy(clouds)).numpy().astype(float)
+        parts = [encoder(part).numpy() for part in torch.from_numpy(clouds).split(BATCH)]
+    return np.concatenate(parts).astype(float)
 
 
 def recovered(

@@ -110,9 +110,9 @@ def test_demonstrations_are_cut_rescaled_and_end_in_the_goal_set(here, capsys):
     env.reset(seed=3)
     for action, expected in zip(found.actions, found.observations["place"][1:], strict=True):
         np.testing.assert_allclose(env.step(action)[0], expected, atol=1e-6)
-    refuse_failed([found], config)
+    refuse_failed([found], config, env)
     with pytest.raises(ValueError, match=r"is no success at its end, 1\.\d+ from the goal"):
-        refuse_failed([found.until(4)], config)
+        refuse_failed([found.until(4)], config, env)
 
 
 def test_settings_of_the_task_are_defaults(here):

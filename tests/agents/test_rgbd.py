@@ -1,6 +1,7 @@
 """Trainings on images: what demonstrations show, what is refused, and what a run leaves."""
 
 import dataclasses
+from contextlib import closing
 from pathlib import Path
 
 import gymnasium as gym
@@ -13,7 +14,8 @@ import assets
 from agents import runs
 from agents.collecting.worker import works_beside
 from agents.config import EvaluationConfig, TrainConfig, default_config
-from agents.methods.demonstrations import load_trajectories
+from agents.methods import make_agent
+from agents.methods.demonstrations import load_trajectories, refuse_failed
 from agents.methods.memory import buffer_bytes
 from agents.pretrain import main as pretrain
 from agents.tasks import make_env
@@ -107,6 +109,19 @@ def test_recorded_images_are_taken_as_they_are(env, tmp_path, capsys):
     (shown,) = load_trajectories(TrainConfig(obs="rgbd", demonstrations=tmp_path / "images.hdf5"), env)
     np.testing.assert_array_equal(shown.observations["rgbd"], rows)
     assert "made from" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("method", ["buffer", "bc"])
+def test_what_does_not_end_in_success_is_refused(images, method, tmp_path):
+    """An image has no goal, but what was recorded with it tells; alone it is believed."""
+    (whole,) = load_demonstrations(SHIPPED, states=True)
+    save_demonstrations(tmp_path / "shown.hdf5", [whole.until(8)], {})
+    config = images("failed", method=method, demonstrations=tmp_path / "shown.hdf5", parallel="off")
+    with closing(make_env(config)) as env:
+        with pytest.raises(ValueError, match=r"shown\.hdf5: demo_0 is no success at its end; record it until"):
+            make_agent(config, env)
+        short = dataclasses.replace(whole.until(8), observations={"rgbd": np.zeros((9, 4, 48, 48), np.float32)})
+        refuse_failed([short], config, env)
 
 
 @pytest.mark.parametrize(

@@ -108,3 +108,15 @@ def test_a_turned_camera_sees_what_it_saw_from_aside(scene):
     np.testing.assert_allclose(camera_to_world(model, data, "oblique"), quarter @ before, atol=1e-12)
     with pytest.raises(ValueError, match="unknown camera 'side'"):
         turn_camera(model, "side", 1.0)
+
+
+def test_a_camera_on_a_body_is_not_turned():
+    """Its pose is relative to the body, which may stand or move anywhere."""
+    model = mujoco.MjModel.from_xml_string(
+        """<mujoco><worldbody><body name="hand" pos="1 0 1"><camera name="eye" pos="0.1 0 0"/><geom size="1"/></body>
+        </worldbody></mujoco>"""
+    )
+    before = model.cam_pos.copy()
+    with pytest.raises(ValueError, match="camera 'eye' is fixed to body 'hand'"):
+        turn_camera(model, "eye", 90.0)
+    np.testing.assert_array_equal(model.cam_pos, before)

@@ -1,17 +1,22 @@
 """Each condition changes what it says and nothing else, and the table has them all."""
 
 import contextlib
+import dataclasses
 import json
 
 import numpy as np
 import pytest
+import torch
 
 import assets
+from agents.config import default_config
+from agents.config.file import to_json
 from agents.config.train import TrainConfig
 from agents.evaluate import main
 from agents.evaluation.episodes import evaluate
 from agents.evaluation.robustness import CONDITIONS, UNCHANGED, make_changed_env, robustness_table
-from agents.runs import load_policy
+from agents.methods import make_agent
+from agents.runs import load_policy, policy_weights
 from agents.tasks import make_env, register_task, registry
 from envs.push.geometry import PUCK
 from tests.agents.one_line import one_line
@@ -98,3 +103,14 @@ def test_another_task_has_no_conditions(tmp_path, capsys, monkeypatch):
     (tmp_path / "policy.pt").write_bytes((SHIPPED / "policy.pt").read_bytes())
     error = one_line(main, [str(tmp_path), "--robustness"], capsys)
     assert "--robustness changes camera and puck of push-slot, and this run is of my-push; leave it out" in error
+
+
+def test_images_have_no_conditions(tmp_path, capsys):
+    config = default_config("default", "rgbd", "sparse")
+    config = dataclasses.replace(config, steps=40, device="cpu", parallel="off")
+    with contextlib.closing(make_env(config)) as env:
+        model = make_agent(config, env)
+    (tmp_path / "config.json").write_text(to_json(config))
+    torch.save(policy_weights(model.actor), tmp_path / "policy.pt")
+    error = one_line(main, [str(tmp_path), "--robustness"], capsys)
+    assert "--robustness has conditions for state and pointcloud, and this run observes rgbd; leave it out" in error

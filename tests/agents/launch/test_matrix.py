@@ -1,14 +1,17 @@
 """The matrix of a comparison: which trainings it has, under which names, and what is refused."""
 
 import dataclasses
+import re
 from pathlib import Path
 
 import pytest
+import torch
 
 from agents.compare import main
 from agents.launch.matrix import CompareConfig, plan
 from agents.launch.training import start_or_resume
 from agents.train import parse
+from perception import registry
 from tests.agents.one_line import one_line
 
 
@@ -116,6 +119,39 @@ def test_encoders_are_trained_with_the_observations_that_they_take(tmp_path):
         for directory, training in of_one.items():
             arguments = start_or_resume(training, directory)[3:]
             assert parse(arguments) == dataclasses.replace(training, out=directory)
+
+
+class AnyMean(torch.nn.Linear):
+    """The encoder of README: it can be made for any shape, and takes clouds alone."""
+
+    out_features = 64
+
+    def __init__(self, in_shape):
+        super().__init__(in_shape[-1], 64)
+
+    def forward(self, cloud):
+        return super().forward(cloud).relu().mean(dim=1)
+
+
+def test_an_encoder_that_can_be_made_must_give_its_features_too(monkeypatch):
+    monkeypatch.setitem(registry._ENCODERS, "any-mean", AnyMean)
+    config = CompareConfig(method=("buffer",), encoder=("any-mean",), seeds=1)
+    assert list(plan(config, ["--learner.encoder-training", "scratch"])) == ["pointcloud buffer"]
+    for obs, found in {"state": "(1,)", "rgbd": "(1, 48, 64)"}.items():
+        one = dataclasses.replace(config, obs=(obs,))
+        with pytest.raises(ValueError, match=f"--obs {obs}: .* gives an array of shape {re.escape(found)}, not"):
+            plan(one, [])
+
+
+def test_encoders_from_random_weights_have_directories_of_their_own():
+    encoders = ("pointnet", "pointnet2", "dgcnn", "set_transformer")
+    config = CompareConfig(obs=("pointcloud",), method=("buffer",), encoder=encoders, seeds=1)
+    varied = dataclasses.replace(config, vary=(("learner.encoder-training", "scratch"),))
+    planned = [one for of_label in plan(varied, []).values() for one in of_label.items()]
+    assert len(planned) == 4 and all("encoder-training=scratch" in path.name for path, _ in planned)
+    assert all(training.learner.encoder_training == "scratch" for _, training in planned)
+    usual = plan(dataclasses.replace(config, encoder=()), [])
+    assert not {path for of_label in usual.values() for path in of_label} & {path for path, _ in planned}
 
 
 def test_without_observations_all_are_compared_that_a_method_takes():

@@ -8,7 +8,7 @@ import pytest
 import assets
 from agents.compare import main
 from agents.config.train import LearnerConfig
-from agents.report.encoders import HEADINGS, encoder_cells, encoder_rows
+from agents.report.encoders import HEADINGS, encoder_cells, encoder_rows, has_own_encoder
 from agents.report.outcome import read_outcome
 from perception.registry import make_encoder
 from tests.agents.one_line import one_line
@@ -35,34 +35,37 @@ def table(text):
 
 @pytest.mark.slow
 def test_a_comparison_of_encoders_has_a_table_of_them(tmp_path, capsys):
-    """The default encoder's runs are those of other comparisons; images come with the encoder that takes them."""
+    """All are trained from random weights; images come with the encoder that takes them."""
     runs, out = tmp_path / "runs", tmp_path / "out"
-    finished(runs, ROW, (1.0, 0.9), learner=LearnerConfig(n_steps=3))
-    finished(runs, f"{ROW}-encoder=pointnet2", (0.5, 0.5), encoder="pointnet2")
+    scratch = "learner.encoder-training=scratch"
+    finished(runs, ROW, (0.0, 0.0), learner=LearnerConfig(n_steps=3))  # frozen, which is not compared
+    finished(runs, f"{ROW}-{scratch}", (1.0, 0.9))
+    finished(runs, f"{ROW}-encoder=pointnet2-{scratch}", (0.5, 0.5), encoder="pointnet2")
     finished(runs, "push-slot-1-rgbd-buffer", (1.0, 1.0), obs="rgbd")
     words = ["--obs", "pointcloud", "rgbd", "--method", "buffer", "--encoder", "pointnet", "pointnet2", "rgbd_cnn"]
-    words += ["--seeds", "2", "--runs", str(runs), "--out", str(out), "--", "--learner.encoder-training", "scratch"]
-    main(words)
+    words += ["--vary", "learner.encoder-training", "scratch"]
+    main([*words, "--seeds", "2", "--runs", str(runs), "--out", str(out)])
     printed, report = capsys.readouterr().out, (out / "report.md").read_text()
     assert "running" not in printed
     shown = table(report)
     assert shown == table(printed) and len(shown) == 3
     pointnet, pointnet2, images = shown.values()
     assert [row["encoder"] for row in shown.values()] == ["pointnet", "pointnet2", "rgbd_cnn"]
-    expected = json.loads(assets.path("estimators/push-plane-pointcloud.json").read_text())
-    assert pointnet["rank correlation of the prior"] == f"{expected['rank_correlation']:.2f}"
-    assert pointnet["largest error of the prior"] == f"{expected['worst_error']:.3f}"
-    assert (pointnet["encoder training"], pointnet["times the first row"]) == ("frozen", "1.0")
-    for row, shape in ((pointnet2, (20, 4)), (images, (4, 48, 48))):
+    assert pointnet["times the first row"] == "1.0" and {row["encoder training"] for row in shown.values()} == {
+        "scratch"
+    }
+    for row, shape in ((pointnet, (20, 4)), (pointnet2, (20, 4)), (images, (4, 48, 48))):
         size = sum(p.numel() for p in make_encoder(row["encoder"], in_shape=shape).parameters())
         assert row["parameters"] == str(size) and row["rank correlation of the prior"] == "-"
         assert float(row["gradient step [ms]"]) > 0 and float(row["times the first row"]) > 0
     assert pointnet["minutes until solved, median / worst"] == "1.2 / 1.5" and pointnet["seeds"] == "2"
     assert pointnet2["minutes until solved, median / worst"] == "- / -"
     assert images["success, interquartile mean [95 % interval]"] == "100.0 [100.0, 100.0]"
-    data, page = json.loads((out / "results.json").read_text()), (out / "report.html").read_text()
-    assert [row["encoder"] for row in data["encoders"]] == ["pointnet", "pointnet2", "rgbd_cnn"]
-    assert data["encoders"][0]["minutes"] == [1.0, 1.5] and data["encoders"][1]["minutes"] == [None, None]
+    data, page = json.loads((out / "encoders.json").read_text()), (out / "report.html").read_text()
+    assert [row["encoder"] for row in data] == ["pointnet", "pointnet2", "rgbd_cnn"]
+    assert data[0]["minutes"] == [1.0, 1.5] and data[1]["minutes"] == [None, None]
+    assert set(json.loads((out / "results.json").read_text())) == set(shown)
+    assert f"wrote {out}: curves.png, encoders.json, profiles.png" in printed
     assert 'id="encoders"' in page and all(heading in page for heading in HEADINGS)
 
 
@@ -71,8 +74,14 @@ def test_a_comparison_without_a_choice_of_encoders_has_no_such_table(tmp_path, c
     words = ["--obs", "state", "--method", "buffer", "--seeds", "1", "--runs", str(tmp_path / "runs")]
     main([*words, "--out", str(tmp_path / "out")])
     assert "gradient step" not in capsys.readouterr().out
-    assert "encoders" not in json.loads((tmp_path / "out/results.json").read_text())
+    assert not (tmp_path / "out/encoders.json").exists()
     assert 'id="encoders"' not in (tmp_path / "out/report.html").read_text()
+
+
+@pytest.mark.parametrize("encoder, own", [(None, False), ("pointnet", False), ("mlp", True), ("elsewhere:Net", True)])
+def test_the_default_encoder_by_its_name_is_none_of_its_own(encoder, own, tmp_path):
+    finished(tmp_path, "some", (1.0,), encoder=encoder)
+    assert has_own_encoder({"some": [read_outcome(tmp_path / "some-seed0")]}) == own
 
 
 def rows_of(runs, **settings):
@@ -97,6 +106,13 @@ def test_a_calibration_that_cannot_be_read_is_a_dash(text, tmp_path):
     settings = {"obs": "state", "method": "potential", "learner": LearnerConfig(batch_size=32), "estimator": path}
     (row,) = rows_of(tmp_path / "runs", **settings)
     assert (row.rank_correlation, row.worst_error) == (None, None) and row.parameters == 0
+
+
+def test_the_calibration_is_that_of_the_shipped_prior(tmp_path):
+    (row,) = rows_of(tmp_path, learner=LearnerConfig(n_steps=3, batch_size=32))
+    expected = json.loads(assets.path("estimators/push-plane-pointcloud.json").read_text())
+    assert (row.rank_correlation, row.worst_error) == (expected["rank_correlation"], expected["worst_error"])
+    assert row.training == "frozen"
 
 
 def test_a_calibration_without_a_correlation_shows_the_error(tmp_path):

@@ -70,9 +70,9 @@ def test_random_observations_stay_in_the_space(name):
 def test_state_is_what_it_says(slot):
     """Displacements are differences of positions, velocities their derivatives."""
     slot.reset(seed=0, options={"puck": [0.0, 0.2], "end_effector": [-0.05, 0.2]})
-    before = slot._observation()
+    before = slot.state_observation()
     for _ in range(6):
-        before = slot._observation()
+        before = slot.state_observation()
         observation, *_ = slot.step(np.array([0.3, 0.0]))
     puck, tip = slot.puck_position[:2], slot.end_effector_position[:2]
     np.testing.assert_allclose(observation[:2], puck - tip, atol=1e-6)

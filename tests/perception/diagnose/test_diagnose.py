@@ -98,8 +98,17 @@ BLIND = "overhead does not see the puck in 100.0% of the frames, up to 31 in a r
         ),
         ({"overhead": FAR_AWAY}, {}, "overhead sees the puck with 6 pixels", "larger images"),
         ({"overhead": NEARLY_FLAT}, {}, "the centroid that overhead sees is 1", "fuse oblique"),
+        ({}, {"dropped": 1.0}, "overhead loses the puck to noise in 100.0% of the frames", "a better sensor"),
+        ({}, {"dropped": 0.99}, "overhead loses the puck to noise in 3", "larger images"),
+        ({}, {"extrinsics_noise": (0.0, 45.0)}, "overhead loses the puck to noise in", "calibrate better"),
         ({}, {"extrinsics_noise": (0.02, 2.0)}, "calibration errors of 20 mm and 2° move the centroid", "calibrate to"),
-        ({}, {"dropped": 0.95, "extrinsics_noise": (0.0, 0.0)}, "noise moves the centroid by 1", "average over frames"),
+        (
+            {},
+            {"depth_noise": 0.09},
+            "throughout an episode, calibration errors alone by",
+            "take a better sensor",
+        ),
+        ({}, {"dropped": 0.94, "extrinsics_noise": (0.0, 0.0)}, "noise moves the centroid by 1", "average over frames"),
         (
             {},
             {"encoder": "without-goal", "policy": "random", "episodes": 4},
@@ -152,6 +161,16 @@ def test_calibration_that_is_advised_is_good_enough(tmp_path, monkeypatch):
     assert found.offset == pytest.approx(0.009, rel=0.1) and "calibrat" not in advice
 
 
+def test_calibration_is_blamed_for_its_own_error_alone(tmp_path, monkeypatch):
+    """The noise of the depth draws the centroid to one side too, and calibration does not help against it."""
+    found, advice = diagnosed(tmp_path, monkeypatch, {}, depth_noise=0.1, extrinsics_noise=(0.0, 0.0))
+    assert found.offset > 0.02 and found.miscalibration == 0 and "calibrate to" not in advice
+    kept = {"extrinsics_noise": (0.003, 0.3), "overwrite": True}
+    one, other = (diagnosed(tmp_path, monkeypatch, {}, depth_noise=depth, **kept)[0] for depth in (0.0, 0.01))
+    assert one.miscalibration == other.miscalibration == pytest.approx(np.hypot(one.offset, one.jitter))
+    assert other.offset != one.offset
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -163,7 +182,8 @@ def test_calibration_that_is_advised_is_good_enough(tmp_path, monkeypatch):
         (["--depth-noise", "-1"], "--depth-noise is -1.0; it must lie in [0, 0.1]"),
         (["--dropped", "2"], "--dropped is 2.0; it must lie in [0, 1]"),
         (["--extrinsics-noise", "0.001", "90"], "--extrinsics-noise: noise: rotation is 90.0; it must lie in [0, 45]"),
-        (["--episodes", "1"], "--episodes is 1; it must lie in [2, 10000]"),
+        (["--episodes", "1"], "--episodes is 1; it must lie in [2, 200]"),
+        (["--episodes", "201"], "--episodes is 201; it must lie in [2, 200]"),
         (["--renderer", "vulkan"], "--renderer: unknown renderer 'vulkan'; known: gl, ray"),
         (["--run", "missing"], "missing: no such run directory or checkpoint"),
         (["--run", "missing", "--policy", "expert"], "--run and --policy exclude each other"),

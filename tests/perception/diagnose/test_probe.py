@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import assets
-from perception.diagnose.probe import RIDGE, features, load_encoder, recovered
+from perception.diagnose.probe import BATCH, RIDGE, features, load_encoder, recovered
 
 EPISODE = np.repeat(np.arange(10), 60)
 
@@ -55,6 +55,15 @@ def test_encoders_by_file_and_by_name():
     np.testing.assert_array_equal(one, again)
     assert np.abs(one - other).max() > 0.1 and np.abs(one - found).max() > 0.1
     assert torch.is_grad_enabled()
+
+
+def test_clouds_are_encoded_in_batches():
+    clouds, sizes = np.random.default_rng(0).normal(size=(2 * BATCH + 5, 20, 4)).astype(np.float32), []
+    encoder = load_encoder(assets.path("estimators/push-plane-pointcloud.pt"), None, (20, 4), 0)
+    encoder.register_forward_pre_hook(lambda _, given: sizes.append(len(given[0])))
+    found = features(encoder, clouds)
+    assert sizes == [BATCH, BATCH, 5] and len(found) == len(clouds)
+    np.testing.assert_allclose(found[-9:], features(encoder, clouds[-9:]), atol=1e-6)
 
 
 @pytest.mark.parametrize(
