@@ -280,8 +280,6 @@ class PushEnv(gym.Env[np.ndarray, np.ndarray]):
             ]
         ).astype(np.float32)
 
-    _observation = state_observation  # its earlier name
-
     def render(self) -> np.ndarray | None:
         """Render the scene from `camera`.
 

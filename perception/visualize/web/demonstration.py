@@ -38,7 +38,7 @@ def demonstrate_path(scene: Scene, path: Sequence[Float[np.ndarray, "2"]]) -> Tr
                 f"{', '.join(scene.cameras)} does not see the puck at step {step} of {len(path) - 1}; "
                 "drag it another way, or add a camera by --cameras overhead oblique"
             )
-        state = scene.base._observation()
+        state = scene.base.state_observation()
         speed = (puck - path[max(step - 1, 0)]) / STEP
         state[2:4], state[6:8] = speed - (tips[-1] - tips[max(step - 1, 0)]) / STEP, speed
         for name, row in (("state", state), ("pointcloud", cloud), ("puck_pose", scene.base.puck_pose)):

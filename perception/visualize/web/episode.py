@@ -73,7 +73,7 @@ class Recorder:
 
     def add(self, cloud: Float32[np.ndarray, "points 4"], visible: bool) -> dict[str, np.ndarray]:
         """Add the present frame, of which the cloud is given, and return its observations by name."""
-        frame = {"state": self._scene.base._observation(), "pointcloud": cloud}
+        frame = {"state": self._scene.base.state_observation(), "pointcloud": cloud}
         for name, row in frame.items():
             self._rows[name].append(row)
         self._states.append(get_simulator_state(self._scene.base))
