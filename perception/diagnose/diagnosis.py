@@ -1,5 +1,6 @@
 """The command `perception.diagnose`: play a policy, observe its frames by every view, measure, and report."""
 
+import os
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -58,6 +59,9 @@ def diagnose(config: DiagnoseConfig) -> tuple[list[Findings], str, list[Path]]:
         raise FileExistsError(f"{', '.join(present)}: exists already; choose another --out or --overwrite")
     for path in out:
         check_replaceable(path)
+    above = next(path for path in (config.out, *config.out.absolute().parents) if path.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK):  # found before the episodes are played
+        raise OSError(f"--out {config.out}: {above} is no directory to write to; choose another")
     measured = list(_measured(config, noise))
     findings = [sum_up(view) for view in measured]
     advice = advise(findings[-1], noise)
@@ -87,7 +91,7 @@ def check(config: DiagnoseConfig) -> Noise:
     try:
         return checked_noise(Noise(config.depth_noise, config.dropped, position, rotation))
     except ValueError as error:  # the other numbers have been checked
-        raise ValueError(f"--extrinsics-noise: {error}") from error
+        raise ValueError(f"--extrinsics-noise: {str(error).removeprefix('noise: ')}") from error
 
 
 def _measured(config: DiagnoseConfig, noise: Noise) -> Iterator[Measured]:

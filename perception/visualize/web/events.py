@@ -3,6 +3,7 @@
 import queue
 import threading
 import time
+import traceback
 from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
@@ -75,11 +76,14 @@ class Events:
                 return
 
     def attempt(self, call: Callable[[], None]) -> None:
-        """Make a call; an error of the user is shown, and the page goes on."""
+        """Make a call; an error is shown, one of the program also printed, and the page goes on."""
         try:
             call()
         except ERRORS as error:
             self.tell("not possible", str(error), "red")
+        except Exception as error:
+            traceback.print_exc()
+            self.tell("an error of the program", repr(error), "red")
 
     def tell(self, title: str, text: str, color: Any = "blue") -> None:
         """Show a notification to all clients."""

@@ -66,9 +66,9 @@ class Page:
     def tick(self) -> None:
         """Serve the clients for one control step [50 ms], and move what moves by itself."""
         started = time.monotonic()
-        self._by_hand.tick()
+        self._events.attempt(self._by_hand.tick)
         if self._player.playing.value and not self._by_hand.dragging:
-            self._player.advance()
+            self._events.attempt(self._player.advance)
         if self._run is not None:
             self._events.attempt(self._run.tick)
         if started - self._looked > LOOKS:
@@ -104,7 +104,8 @@ def serve(config: VisualizeConfig) -> None:
         raise ValueError(f"--renderer: unknown renderer {config.renderer!r}; known: {', '.join(RENDERERS)}")
     torch.set_num_threads(1)  # faster for small batches
     for ending in (signal.SIGTERM, signal.SIGHUP):  # so that a training of the page ends with it
-        signal.signal(ending, signal.default_int_handler)
+        if signal.getsignal(ending) is not signal.SIG_IGN:  # as under nohup
+            signal.signal(ending, signal.default_int_handler)
     port = free_port(config.host, config.port)
     with (
         closing(Session(config)) as session,

@@ -42,7 +42,10 @@ class Training:
     def __init__(self, demonstrations: Path, obs: str, method: str, steps: int, grids: int = 1) -> None:
         self.run = demonstrations.with_suffix("") / f"{obs}-{method}"
         if self.run.exists():
-            raise ValueError(f"{self.run}: exists already; move it away, or save the demonstration to another file")
+            raise ValueError(
+                f"{self.run}: exists already; python -m agents.train --resume {self.run} continues it, another file or "
+                "method starts anew"
+            )
         self._log = self.run.with_name(f"{self.run.name}.log")
         self._log.parent.mkdir(parents=True, exist_ok=True)
         words = {"demonstrations": demonstrations, "obs": obs, "method": method, "steps": steps, "grids": grids}

@@ -181,7 +181,7 @@ def test_calibration_is_blamed_for_its_own_error_alone(tmp_path, monkeypatch):
         ),
         (["--depth-noise", "-1"], "--depth-noise is -1.0; it must lie in [0, 0.1]"),
         (["--dropped", "2"], "--dropped is 2.0; it must lie in [0, 1]"),
-        (["--extrinsics-noise", "0.001", "90"], "--extrinsics-noise: noise: rotation is 90.0; it must lie in [0, 45]"),
+        (["--extrinsics-noise", "0.001", "90"], "--extrinsics-noise: rotation is 90.0; it must lie in [0, 45]"),
         (["--episodes", "1"], "--episodes is 1; it must lie in [2, 200]"),
         (["--episodes", "201"], "--episodes is 201; it must lie in [2, 200]"),
         (["--renderer", "vulkan"], "--renderer: unknown renderer 'vulkan'; known: gl, ray"),

@@ -66,6 +66,8 @@ def test_an_error_of_the_user_is_told_and_the_page_goes_on():
         raise ValueError("no such\nfile")
 
     sent(events.on(fail), 1)
+    sent(events.on(lambda _: [][0]), 1)  # an error of the program
     sent(events.on(lambda event: seen.append(event.number)), 2)
     events.run(0.05)
-    assert notes.told == [("not possible", "no such file")] and seen == [2]
+    program = ("an error of the program", "IndexError('list index out of range')")
+    assert notes.told == [("not possible", "no such file"), program] and seen == [2]

@@ -50,6 +50,7 @@ def test_a_mouse_drags_the_puck_around_the_slot_and_an_agent_trains_on_it(browse
     for client in (page, other):  # all clients see the same
         client.get_by_text(re.compile(r"agent .* success after \d\d steps")).wait_for(timeout=30_000)
     page.get_by_role("tab", name="By hand").click()
+    page.get_by_role("button", name="take back a second").click()  # of nothing
     page.get_by_role("button", name="start anew").click()
     page.get_by_text("0 steps, 23.4 cm from the goal").wait_for()
     other.close()

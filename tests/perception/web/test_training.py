@@ -21,7 +21,7 @@ def test_a_training_is_started_stopped_and_not_started_twice(tmp_path):
     training.close()
     assert not training.running
     assert training.summary().startswith(f"ended {training.run} with status ")
-    with pytest.raises(ValueError, match="exists already; move it away"):
+    with pytest.raises(ValueError, match=r"--resume .* continues it"):
         Training(file, "state", "potential+annealing+guide", 25_000)
 
 

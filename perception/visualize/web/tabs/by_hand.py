@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import viser
 
+from agents.config import METHODS
 from envs.demonstrations import Trajectory, save_demonstrations
 from envs.push.playback import describe_environment
 from perception.visualize.web.demonstration import demonstrate_path
@@ -67,7 +68,9 @@ class ByHand:
         save = gui.add_button("save")
         with gui.add_folder("train on it"):
             self.obs = gui.add_dropdown("observation", ("pointcloud", "state"))
-            self.method = gui.add_text("method", METHOD, hint="Without a buffer, which would need actions.")
+            methods = tuple(name for name, method in METHODS.items() if not method.demonstrations)
+            hint = "Those without a buffer, which would need actions."
+            self.method = gui.add_dropdown("method", methods, initial_value=METHOD, hint=hint)
             train = gui.add_button("train")
             stop = gui.add_button("stop", hint="The run keeps its checkpoint; agents.train --resume continues it.")
             self.progress = gui.add_markdown("")
@@ -90,9 +93,10 @@ class ByHand:
         self._show()
 
     def take_back(self) -> None:
-        """Take back the last steps."""
-        self._path = self._path[: max(1, len(self._path) - BACK)]
-        self._show()
+        """Take back the last steps, if there are any."""
+        if self._path:
+            self._path = self._path[: max(1, len(self._path) - BACK)]
+            self._show()
 
     def save(self) -> None:
         """Write the demonstration, and show it.
@@ -102,6 +106,8 @@ class ByHand:
             FileExistsError, OSError: The file exists, or cannot be written.
         """
         path, scene = Path(self.file.value), self._session.scene
+        if path.suffix not in (".hdf5", ".h5"):
+            raise ValueError(f"HDF5 file is {self.file.value!r}; give a name that ends in .hdf5")
         if self._session.moved:
             raise ValueError("the camera was moved, and that of an agent is not; put it back in the tab Camera")
         trajectory: Trajectory = demonstrate_path(scene, self._path)
