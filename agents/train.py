@@ -120,6 +120,8 @@ def _learn(
         for name, state in beside.items():
             parts[name].set_state(state)
         checkpoint = Checkpoint(directory / runs.CHECKPOINTS, config.checkpoint_every, parts)
+        if isinstance(caller, Inline):
+            evaluator.stop = lambda: checkpoint.interrupted
         remaining = config.environment_steps - model.num_timesteps
         if (remaining == 0 and evaluation.waiting is None) or evaluation.good_enough:
             return progress.seconds

@@ -17,6 +17,10 @@ from shaping.success import IS_SUCCESS, Success, succeeded
 EVALUATION_SEED = 1_000_000  # far from the seeds of trainings, so that the initial states differ
 
 
+class Interrupted(Exception):
+    """An evaluation was told to stop before its end."""
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """Result of an evaluation.
@@ -66,17 +70,21 @@ class Evaluator:
         env: Environment; its reward is not used.
         episodes: Episodes per evaluation.
         shown: Whether to show the progress.
+
+    Attributes:
+        stop: Asked before every step; if it returns True, the evaluation raises `Interrupted`.
     """
 
     def __init__(self, policy: torch.nn.Module, env: gym.Env, episodes: int, shown: bool = True) -> None:
         self.policy, self.env, self.episodes, self.shown = policy, env, episodes, shown
+        self.stop: Callable[[], bool] = lambda: False
         self.policy.train(False)
 
     def __call__(self, weights: dict[str, np.ndarray]) -> Evaluation:
         """Evaluate the weights; every call uses the same random numbers and leaves the global generators unchanged."""
         self.policy.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()}, strict=False)
         with drawing_from(seeded(EVALUATION_SEED)):
-            return evaluate(self.policy, self.env, self.episodes, shown=self.shown)
+            return evaluate(self.policy, self.env, self.episodes, shown=self.shown, stop=self.stop)
 
 
 def evaluate(
@@ -87,6 +95,7 @@ def evaluate(
     on_frame: Callable[[np.ndarray], None] | None = None,
     success: Success = IS_SUCCESS,
     shown: bool = True,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Evaluation:
     """Run evaluation episodes, the i-th reset with `seed + i`, and count those that end in the goal set.
 
@@ -99,8 +108,10 @@ def evaluate(
             step, that of the last frame also the outcome.
         success: Success criterion at the end of an episode: a key of `info`, or a function of `info`.
         shown: Whether to show the progress.
+        stop: Asked before every step; True ends the evaluation.
 
     Raises:
+        Interrupted: `stop` returned True.
         ValueError: `episodes` is below 1, or `info` does not tell whether an episode succeeded.
     """
     if episodes < 1:
@@ -116,6 +127,8 @@ def evaluate(
         observation, _ = env.reset(seed=seed + episode)
         done, count = False, 0
         while not done:
+            if stop():
+                raise Interrupted
             show()
             action, _ = policy.predict(observation, deterministic=True)
             observation, _, terminated, truncated, info = env.step(action)

@@ -18,7 +18,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from agents.collecting.stateful import Stateful
 from agents.collecting.worker import Inline, Worker, WorkerError
-from agents.evaluation.episodes import Evaluation
+from agents.evaluation.episodes import Evaluation, Interrupted
 from agents.progress import Meter
 from agents.runs.checkpoint import save_checkpoint
 from agents.runs.directory import BEST
@@ -148,6 +148,8 @@ class Checkpoint(BaseCallback):
     def holding_signals(self) -> Iterator[None]:
         """On Ctrl-C, SIGTERM or a closed terminal, save at the start of the next rollout and raise KeyboardInterrupt.
 
+        An evaluation in this process ends by `Interrupted` before that, and is repeated when the run is resumed.
+
         A SIGHUP that is ignored, as under `nohup`, stays ignored.
         """
         numbers = [signal.SIGINT, signal.SIGTERM]
@@ -157,7 +159,7 @@ class Checkpoint(BaseCallback):
         handlers = {number: signal.signal(number, self._interrupt) for number in numbers}
         try:
             yield
-        except WorkerError:
+        except (WorkerError, Interrupted):
             if not self.interrupted:  # otherwise the signal has ended the worker process too
                 raise
         finally:

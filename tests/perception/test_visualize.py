@@ -105,7 +105,10 @@ def test_surroundings_have_the_puck_in_its_colour_and_place(scene):
 @pytest.mark.parametrize("kept", ["states", "actions"])
 def test_playback_is_the_recording(scene, whole, kept):
     shown = whole if kept == "states" else dataclasses.replace(whole, states=None)
-    assert max(replay(scene, shown)) == 0.0
+    frames = list(replay(scene, shown))
+    assert max(frame.distance for frame in frames) == 0.0 and all(frame.visible for frame in frames)
+    recorded = whole.observations["pointcloud"]
+    np.testing.assert_allclose([frame.cloud for frame in frames], recorded, atol=1e-6)
     points = whole.observations["pointcloud"][-1, :, 2:] + scene.base.goal_position
     np.testing.assert_allclose(scene.env.points_world[:, :2], points, atol=1e-6)
 
@@ -113,7 +116,7 @@ def test_playback_is_the_recording(scene, whole, kept):
 def test_states_are_shown_and_not_simulated(scene, whole):
     """Nor do the actions matter, whose own playback goes elsewhere."""
     other = dataclasses.replace(whole, actions=-whole.actions, seed=None)
-    assert max(replay(scene, other)) == 0.0
+    assert max(frame.distance for frame in replay(scene, other)) == 0.0
     assert straying(scene, whole) == 0.0
     assert straying(scene, other) > 0.1
 
@@ -122,8 +125,8 @@ def test_without_actions_the_puck_is_put_where_it_was(scene, demonstration):
     poses = demonstration.observations["puck_pose"].copy()
     poses[:, 2] += 0.1  # a hand lifts it
     rows = {"pointcloud": demonstration.observations["pointcloud"], "puck_pose": poses}
-    for step, distance in enumerate(replay(scene, Trajectory(rows))):
-        assert distance < 1e-9
+    for step, frame in enumerate(replay(scene, Trajectory(rows))):
+        assert frame.distance < 1e-9
         np.testing.assert_allclose(scene.base.puck_pose, poses[step])
         assert scene.env.points_world[:, 2].min() > TABLE_HEIGHT + 0.09
     only_states = Trajectory({"state": demonstration.observations["state"]})

@@ -13,6 +13,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from agents import runs
 from agents.config.train import EvaluationConfig
+from agents.evaluation.episodes import Evaluator
 from agents.runs.callbacks import Checkpoint
 from agents.runs.log import read_progress
 from agents.train import train
@@ -121,6 +122,24 @@ def test_a_signal_saves_between_two_steps(number, ninety, crash, runs_of_states,
     crash(parts, 70, lambda: os.kill(os.getpid(), number))
     assert f"stopped at step 70; continue it with --resume {parts.out}" in capsys.readouterr().out
     assert (parts.out / "checkpoints/step-000000070").is_dir()
+    resume(parts.out)
+    assert_same_end(runs_of_states / "whole", parts.out)
+
+
+def test_a_signal_ends_an_evaluation_which_the_resumed_run_repeats(
+    ninety, runs_of_states, tmp_path, monkeypatch, capsys
+):
+    """One in the same process, which may take minutes."""
+    parts, evaluate = ninety(tmp_path / "parts"), Evaluator.__call__
+
+    def interrupted(evaluator, weights):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return evaluate(evaluator, weights)
+
+    with monkeypatch.context() as patched, pytest.raises(SystemExit):
+        patched.setattr(Evaluator, "__call__", interrupted)
+        train(parts)
+    assert f"stopped at step 45; continue it with --resume {parts.out}" in capsys.readouterr().out
     resume(parts.out)
     assert_same_end(runs_of_states / "whole", parts.out)
 
