@@ -15,7 +15,7 @@ from shaping.potential import Potential
 from shaping.value import ValueEstimator
 
 Critic = Callable[[Episode], np.ndarray]
-"""Returns Q of every step of an episode, shape (T,)."""
+"""Returns Q of every step of an episode that has actions, shape (T,)."""
 
 
 def expert(scene: Scene) -> Policy:
@@ -66,8 +66,7 @@ def _critic(run: Path, obs: str) -> Critic | None:
 
     @torch.inference_mode()
     def value(episode: Episode) -> np.ndarray:
-        if episode.actions is None:
-            return np.zeros(0)
+        assert episode.actions is not None
         observations = torch.from_numpy(episode.observations[obs][: len(episode.actions)])
         actions = torch.from_numpy(episode.actions.astype(np.float32))
         return torch.cat(networks(observations, actions), dim=1).amin(dim=1).numpy()

@@ -7,6 +7,7 @@ from typing import Literal
 import mujoco
 import numpy as np
 from jaxtyping import Bool, Float, UInt8
+from matplotlib import colormaps
 
 import assets
 from agents.config import PotentialConfig
@@ -172,7 +173,7 @@ class Session:
         """
         episode, step, name = self.episode, self.step, self.obs
         cloud, info = self.scene.env.reset(options={"simulator": episode.states[step]})
-        observations = {name: rows[step] for name, rows in episode.observations.items()}
+        observations = {key: rows[step] for key, rows in episode.observations.items()}
         visible, potential = bool(episode.visible[step]), float(self.signals["Φ"][step])
         view = self.scene.view(self.camera, episode.title)
         if self._changed:
@@ -230,8 +231,6 @@ class Session:
 
 def depth_image(view: View) -> UInt8[np.ndarray, "height width 3"]:
     """Colour a depth image: near bright, far dark, with the puck's sampled points in pink."""
-    from matplotlib import colormaps
-
     near, far = np.quantile(view.depth, (0.02, 0.75))
     shade = 1 - np.clip((view.depth - near) / max(far - near, 1e-6), 0, 1)
     image = (255 * colormaps["viridis"](shade)[..., :3]).astype(np.uint8)

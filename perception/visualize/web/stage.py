@@ -53,8 +53,8 @@ class Stage:
         self.puck_mesh, self.tip_mesh = meshes["puck_main"], meshes["gripper0_right_pusher"]
         floor = TABLE_HEIGHT + LIFT
         server.scene.add_cylinder("/goal", 0.006, 0.002, color=GREEN, position=(*SLOT.goal, floor))
-        ring = server.scene.add_cylinder("/sub-goal", PUCK_RADIUS, 0.002, color=PINK, opacity=0.5)
-        self._chosen, self._floor = ring, floor
+        disc = server.scene.add_cylinder("/sub-goal", PUCK_RADIUS, 0.002, color=PINK, opacity=0.5)
+        self._chosen, self._floor = disc, floor
         dots: dict[str, Any] = {"point_shape": "circle", "precision": "float32"}
         nothing = np.zeros((1, 3), np.float32)
         self._demonstration = server.scene.add_point_cloud("/demonstration", nothing, GREY, point_size=0.004, **dots)

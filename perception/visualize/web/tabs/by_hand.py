@@ -13,7 +13,7 @@ from envs.push.playback import describe_environment
 from perception.visualize.web.demonstration import demonstrate_path
 from perception.visualize.web.episode import replayed
 from perception.visualize.web.events import Events, ignoring
-from perception.visualize.web.hand import follow, on_table
+from perception.visualize.web.hand import SPEED, follow, on_table
 from perception.visualize.web.session import Session
 from perception.visualize.web.stage import Stage, on_plane
 from perception.visualize.web.tabs.player import Player
@@ -24,9 +24,9 @@ BACK = 20  # steps that are taken back at once
 STEPS = 25_000  # environment steps of a training
 METHOD = "potential+annealing+guide"  # which needs no actions
 HELP = (
-    "Drag the puck with the left mouse button, around the wall and into the slot. It follows at most at 0.2 m/s and "
-    "slides along walls; pauses are left out. Saving renders the clouds, with the pusher behind the puck on its path; "
-    "the demonstrated pusher has no effect on goals or Φ."
+    "Drag the puck with the left mouse button, around the wall and into the slot. It follows at up to "
+    f"{SPEED:g} m/s and slides along walls; pauses are left out. Saving renders the clouds, with the pusher behind the "
+    "puck on its path; the demonstrated pusher has no effect on goals or Φ."
 )
 
 

@@ -36,7 +36,7 @@ class PotentialTab:
         self.radius = gui.add_slider("radius [m]", 0.02, 0.3, 0.01, potential.radius)
         self.mapped = gui.add_checkbox("map on the table", False, hint="Φ with the puck at rest there; takes seconds.")
         self.legend = gui.add_markdown(
-            "Dots: demonstrated states, bright where V_d is large. Pink ring: the state that Φ chooses. "
+            "Dots: demonstrated states, bright where V_d is large. Pink disc: the state that Φ chooses. "
             "Map: black is 0, white the largest value."
         )
         for control in (self.estimator, self.combine, self.radius):
