@@ -81,10 +81,9 @@ class Session:
     def __init__(self, config: VisualizeConfig) -> None:
         self._agent: Policy | None = None
         self._critic: Critic | None = None
-        if config.run is not None:
-            self._agent, self._critic, grids = agent(config.run)
-            config = config if grids <= config.grids else replace(config, grids=grids)
         self.config = config
+        if config.run is not None:
+            self.load_agent(config.run)
         self._open_scene()
         files = sorted(assets.path("estimators").glob("push-plane-*.pt"))
         self.estimators = {file.stem.removeprefix("push-plane-"): file for file in files}
@@ -109,6 +108,15 @@ class Session:
             "expert": expert(self.scene),
             "guide": guide(self.potential),
         }
+
+    def load_agent(self, run: Path) -> None:
+        """Load the agent of a run as it is now: its final policy, or while it trains the best one so far.
+
+        Raises:
+            FileNotFoundError, ValueError: As `policies.agent`; the agent is then unchanged.
+        """
+        self._agent, self._critic, grids = agent(run)
+        self.config = replace(self.config, grids=max(grids, self.config.grids))
 
     def set_potential(self, estimator: str, combine: Form, radius: float, demonstrations: Path | None = None) -> None:
         """Make Φ of an estimator (by its title), a form, a radius [m] and, if given, another file of demonstrations.

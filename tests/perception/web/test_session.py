@@ -200,12 +200,18 @@ def test_failures_come_first(session, episode):
 
 
 @pytest.mark.slow
-def test_a_run_with_a_checkpoint_shows_q(tmp_path):
+def test_a_run_with_a_checkpoint_shows_q_and_one_that_goes_on_its_newest_agent(tmp_path):
     run = tmp_path / "run"
-    words = "--obs state --steps 60 --parallel off --learner.learning-starts 20 --evaluation.every 30"
+    words = "--obs state --steps 30 --parallel off --learner.learning-starts 20 --evaluation.every 30"
     train([*words.split(), *["--evaluation.episodes", "1", "--evaluation.final-episodes", "1", "--out"], str(run)])
     session = Session(VisualizeConfig(run=run))
     try:
+        start = {"state": np.zeros(8, np.float32)}
+        before = session.policies["agent"].begin()(start)
+        train(["--resume", str(run), "--steps", "60"])
+        assert np.array_equal(session.policies["agent"].begin()(start), before)
+        session.load_agent(run)
+        assert not np.array_equal(session.policies["agent"].begin()(start), before)
         session.set_episode(session.play("agent", 0))
         rows = session.signals
         assert np.isfinite(rows["Q"][:-1]).all() and len(rows["Q"]) == session.episode.length + 1

@@ -31,6 +31,7 @@ class RunTab:
         self._session, self._events, self._player, self._run = session, events, player, run
         self._episodes: list[Episode] = []
         self._left = 0
+        self._evaluations = 0
         gui = server.gui
         self.title = gui.add_markdown("")
         self.curve = gui.add_uplot(
@@ -73,8 +74,11 @@ class RunTab:
             self._player.opened()
 
     def look(self) -> None:
-        """Show the curve as it is now; the run may still be training."""
+        """Show the curve as it is now, and load the agent anew where it is longer: the run may still be training."""
         steps, rates = success_curve(self._run)
+        if len(steps) > self._evaluations and not self._left:
+            self._evaluations = len(steps)
+            self._session.load_agent(self._run)
         state = f"{100 * rates[-1]:.0f} % after {steps[-1]:.0f} steps" if len(steps) else "no evaluation yet"
         self.title.content = f"**{self._run.name}**: {state}"
         if len(steps) > 1:
