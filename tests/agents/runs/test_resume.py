@@ -16,7 +16,7 @@ from agents.config.train import EvaluationConfig
 from agents.evaluation.episodes import Evaluator
 from agents.runs.callbacks import Checkpoint
 from agents.runs.log import read_progress
-from agents.train import train
+from agents.train import parse, train
 from shaping.tensors import read_tensors, write_tensors
 from tests.faults.equality import assert_equal, assert_same_end
 
@@ -61,6 +61,13 @@ def test_a_crashed_and_resumed_training_ends_like_an_uninterrupted_one(runs_of_s
     assert [event.step for event in events.Scalars("eval/success_rate")] == [45, 90]
     steps = [row["step"] for row in read_progress(crashed / "progress.csv")]
     assert steps == sorted(set(steps))
+
+
+def test_the_name_of_the_directory_may_hold_an_equals_sign(crashed):
+    """As those that `agents.compare --vary` makes."""
+    directory = crashed.rename(crashed.with_name("state-buffer-potential.combine=sum-seed0"))
+    for words in (["--resume", str(directory)], [f"--resume={directory}"]):
+        assert parse([*words, "--steps", "120"]).resume == directory
 
 
 def test_the_clock_goes_on(crashed):
