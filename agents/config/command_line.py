@@ -1,6 +1,6 @@
 """Helpers for command lines whose defaults depend on a flag: on a preset, or on the resumed run."""
 
-import itertools
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +9,8 @@ from agents.config.file import flat, unused
 
 def value_of(arguments: list[str], flag: str) -> str | None:
     """Return the value of the last occurrence of `flag`, or None."""
-    split = (word.split("=", 1) if word.startswith("--") else [word] for word in arguments)
-    words = list(itertools.chain.from_iterable(split))
-    return next((value for word, value in reversed(list(itertools.pairwise(words))) if word == flag), None)
+    words = [part for word in arguments for part in (word.split("=", 1) if word.startswith("--") else [word])]
+    return next((value for word, value in reversed(list(pairwise(words))) if word == flag), None)
 
 
 def refuse_changes(given: Any, stored: Any, directory: Path) -> None:
