@@ -21,7 +21,7 @@ from agents.config.command_line import refuse_changes, refuse_unused, value_of
 from agents.config.file import Settings, read_config_file, to_json
 from agents.evaluation.episodes import EVALUATION_SEED, Evaluator, evaluate
 from agents.methods import collect_beside, make_agent
-from agents.methods.encoder import check_encoder
+from agents.methods.encoder import check_encoder, needs_prior
 from agents.methods.memory import check_memory, describe_memory, release_memory
 from agents.methods.potential import check_goals
 from agents.runs.callbacks import Checkpoint, Evaluate, GoodEnough, Progress
@@ -194,7 +194,7 @@ def parse(arguments: list[str] | None = None) -> TrainConfig:
     get_task(config.task).view(config.obs)  # raises for an observation that the task does not have
     if config.method in METHODS:
         refuse_unused(config, default)
-        if METHODS[config.method].potential:
+        if needs_prior(config):
             check_goals(config)
     if stored is not None:
         refuse_changes(config, stored, Path(str(resumed)))

@@ -31,6 +31,11 @@ class Method:
         return self.buffer or bool(self.imitation)
 
     @property
+    def features(self) -> bool:
+        """Whether the reward is a function of an encoder's features."""
+        return self.imitation in ("gail", "pwil", "dril")
+
+    @property
     def critic(self) -> bool:
         """Whether the method learns by reinforcement, with a critic and steps in the environment."""
         return self.imitation != "bc"

@@ -14,7 +14,7 @@ from agents import runs
 from agents.config import METHODS, PRESETS, TrainConfig, check, run_name
 from agents.config.file import unused
 from agents.config.methods import DEFAULT
-from agents.methods.encoder import check_encoder
+from agents.methods.encoder import check_encoder, needs_prior
 from agents.tasks import get_task
 from agents.tasks.named import register_named
 from agents.train import parse
@@ -39,8 +39,8 @@ class CompareConfig:
     obs: tuple[str, ...] | None = None
     """Observation types to compare; default: all of the task that a method takes."""
     method: tuple[str, ...] = (DEFAULT,)
-    """Methods to compare: rows of the paper's table, named as for agents.train. Those with the potential leave out
-    observations without goals (rgbd)."""
+    """Methods to compare: rows of the paper's table, named as for agents.train. Those that need
+    the prior, for the potential or for features, leave out observations without goals (rgbd)."""
     grids: tuple[Literal[1, 2, 3], ...] = (1,)
     """Numbers of active reset grids to compare; each grid has one demonstration."""
     encoder: tuple[str, ...] = ()
@@ -155,10 +155,12 @@ def _fitting(config: CompareConfig, axes: Mapping[str, tuple[str, ...]]) -> Iter
 
 def _misfit(task: str, cell: Mapping[str, str]) -> str:
     """Return why observation, method and encoder of a combination do not go together; empty if they do."""
-    view, method, encoder = get_task(task).view(cell["obs"]), METHODS.get(cell["method"]), cell.get("encoder")
-    if method is not None and method.potential and view.goals is None:
-        return f"{cell['obs']!r} has no goal to subtract, so that it has no Φ for {cell['method']}"
-    if encoder in available_encoders():
+    view, encoder = get_task(task).view(cell["obs"]), cell.get("encoder")
+    known = encoder is None or encoder in available_encoders()
+    plain = TrainConfig(task=task, obs=cell["obs"], method=cell["method"], encoder=encoder)
+    if view.goals is None and known and plain.method in METHODS and needs_prior(plain):
+        return f"{plain.obs!r} has no goal to subtract, so that it has neither a prior nor Φ for {plain.method}"
+    if encoder is not None and known:
         return _encoder_misfit(encoder, cast(Any, find_encoder(encoder)), view.space.shape)
     return ""
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
 
-from agents.config import TrainConfig
+from agents.config import METHODS, TrainConfig
 from agents.methods.potential import load_estimator
 from agents.tasks import get_task
 from perception.registry import available_encoders, find_encoder
@@ -45,6 +45,12 @@ def encoder_info(config: Any) -> EncoderInfo:
 def _built(encoder: Any, in_shape: tuple[int, ...]) -> tuple[int, bool]:
     made = encoder(in_shape=in_shape)
     return made.out_features, any(True for _ in made.parameters())
+
+
+def needs_prior(config: TrainConfig) -> bool:
+    """Return whether a method needs Ṽ_g: for Φ, or for the features that its reward sees."""
+    method = METHODS[config.method]
+    return method.potential or (method.features and encoder_info(config).has_weights)
 
 
 def is_pretrained(config: TrainConfig) -> bool:

@@ -128,6 +128,7 @@ def test_what_does_not_end_in_success_is_refused(images, method, tmp_path):
     "words",
     [
         ["--method", "buffer+potential+annealing+guide"],
+        ["--method", "gail"],
         ["--method", "potential", "--estimator", str(assets.path("estimators/push-plane-pointcloud.pt"))],
         ["--learner.encoder-training", "frozen"],
     ],

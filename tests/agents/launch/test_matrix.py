@@ -155,6 +155,7 @@ def test_encoders_from_random_weights_have_directories_of_their_own():
 
 
 def test_without_observations_all_are_compared_that_a_method_takes():
-    for method, expected in {"potential": ["state", "pointcloud"], "buffer": ["state", "pointcloud", "rgbd"]}.items():
+    with_goals, every = ["state", "pointcloud"], ["state", "pointcloud", "rgbd"]
+    for method, expected in {"potential": with_goals, "gail": with_goals, "buffer": every, "adril": every}.items():
         planned = plan(CompareConfig(method=(method,), seeds=1), [])
         assert [label.split()[0] for label in planned] == expected
