@@ -24,7 +24,7 @@ from agents.report.encoders import EXPLANATION, HEADINGS, encoder_cells, encoder
 from agents.report.outcome import read_outcome
 from agents.report.page import PICTURES, write_page
 from agents.report.profiles import draw_profiles
-from agents.report.table import results, results_table
+from agents.report.table import PAPER, paper_of, results, results_table
 from agents.runs.machine import remark
 from agents.tasks.named import register_named
 from envs.command import one_line_errors
@@ -48,6 +48,7 @@ def main(arguments: list[str] | None = None) -> None:
             raise ValueError(f"--{name} is empty; name at least one")
     check_ranges(config)
     register_named([config.task], "--task")
+    register_named(config.imports, "--imports")
     for name in (*REPORT, ENCODERS):  # checked before the trainings, which take hours
         check_replaceable(config.out / name)
     if config.slurm and config.launcher != "slurm":
@@ -67,7 +68,8 @@ def main(arguments: list[str] | None = None) -> None:
     outcomes = {label: [read_outcome(directory) for directory in found] for label, found in groups.items()}
     busy = remark(*(run.others for found in outcomes.values() for run in found if run.others is not None))
     rows = results(outcomes, config.reference)
-    remarks = f"{busy}\n" * bool(busy) + _other_settings(trainings)
+    compared = f"{PAPER}\n" * any(paper_of(run) is not None for found in outcomes.values() for run in found)
+    remarks = compared + f"{busy}\n" * bool(busy) + _other_settings(trainings)
     encoders = encoder_rows(outcomes) if config.encoder or has_own_encoder(outcomes) else []
     cells = encoder_cells(encoders)
     tables = results_table(rows) + f"\n{EXPLANATION}\n\n{results_table(cells, HEADINGS)}" * bool(encoders)

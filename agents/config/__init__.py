@@ -9,7 +9,6 @@ from agents.config.train import (
     Tracker,
     TrainConfig,
     check,
-    run_name,
 )
 
 __all__ = [
@@ -23,5 +22,4 @@ __all__ = [
     "TrainConfig",
     "check",
     "default_config",
-    "run_name",
 ]

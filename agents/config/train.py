@@ -1,7 +1,6 @@
 """Configuration of a training: dataclasses and range checks."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -165,14 +164,6 @@ class TrainConfig:
     def environment_steps(self) -> int:
         """Environment steps of the whole training: `steps`, rounded up to a multiple of `num_envs`."""
         return -(-self.steps // self.num_envs) * self.num_envs
-
-
-def run_name(config: TrainConfig, variations: Sequence[str] = ()) -> str:
-    """Return the default name of the run directory; `variations` are further settings, such as "learner.tau=0.01"."""
-    preset = "" if config.preset == "default" else f"-{config.preset}"
-    varied = "".join(f"-{variation}" for variation in variations)
-    task = config.task.replace(":", ".")  # which is no part of a file's name everywhere
-    return f"{task}-{config.grids}-{config.obs}-{config.method}{preset}{varied}-seed{config.seed}"
 
 
 TEMPERATURE = (1e-30, 1e6)  # range of the initial value if it is adapted; a fixed temperature may be 0

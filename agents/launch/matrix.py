@@ -11,7 +11,7 @@ import torch
 import tyro
 
 from agents import runs
-from agents.config import METHODS, PRESETS, TrainConfig, check, run_name
+from agents.config import METHODS, PRESETS, TrainConfig, check
 from agents.config.file import unused
 from agents.config.methods import DEFAULT
 from agents.methods.encoder import check_encoder, needs_prior
@@ -76,6 +76,8 @@ class CompareConfig:
     """Parameters of submitit's executor, e.g. timeout_min=240 slurm_partition=cpu slurm_array_parallelism=20."""
     report_only: bool = False
     """Train nothing, and report all finished runs in --runs, grouped by their names."""
+    imports: tuple[str, ...] = ()
+    """Tasks and encoders of your own that reported runs use, each as module:Name."""
 
 
 def plan(config: CompareConfig, settings: list[str]) -> dict[str, dict[Path, TrainConfig]]:
@@ -125,11 +127,11 @@ def plan(config: CompareConfig, settings: list[str]) -> dict[str, dict[Path, Tra
         first = training(config, own, [*words_of(changed), *settings])
         if "encoder" in changed:
             check_encoder(first)
-        names = [f"{name}={','.join(value.split())}".replace("/", "_") for name, value in changed.items()]
+        names = [f"{name}={','.join(value.split())}" for name, value in changed.items() if name != "encoder"]
         of_cell = [replace(first, seed=seed) for seed in range(config.seeds)]
         if label in planned:  # of a method that does not use the setting
             continue
-        of_label = {config.runs / run_name(one, names): one for one in of_cell}
+        of_label = {config.runs / runs.run_name(one, names): one for one in of_cell}
         taken = next((other for other, trainings in planned.items() if not trainings.keys().isdisjoint(of_label)), None)
         if taken is not None:
             raise ValueError(f"{label} and {taken} are the same runs, in {next(iter(of_label))}; compare one of them")

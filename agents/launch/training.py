@@ -10,6 +10,7 @@ from pathlib import Path
 from agents import runs
 from agents.config import TrainConfig
 from agents.config.command import command
+from agents.methods.encoder import encoder_name
 from agents.tasks import get_task
 from agents.tasks.named import named_words
 from agents.train import train
@@ -27,12 +28,16 @@ def missing(trainings: Mapping[Path, TrainConfig]) -> dict[Path, TrainConfig]:
         trainings: Configurations by run directory.
 
     Raises:
-        ValueError: A directory holds a run of another method.
+        ValueError: A directory holds a run of another method or encoder.
     """
     for directory, training in trainings.items():
-        there = os.path.lexists(directory / runs.CONFIG)
-        if there and (method := runs.read_config(directory).method) != training.method:
-            raise ValueError(f"{directory} holds a run of {method}, not of {training.method}; move it away")
+        if not os.path.lexists(directory / runs.CONFIG):
+            continue
+        stored = runs.read_config(directory)
+        pairs = {stored.method: training.method, encoder_name(stored): encoder_name(training)}
+        for there, wanted in pairs.items():
+            if there != wanted:
+                raise ValueError(f"{directory} holds a run of {there}, not of {wanted}; move it away")
     return {directory: one for directory, one in trainings.items() if not is_finished(directory, one.steps)}
 
 

@@ -24,8 +24,12 @@ class Watch:
     def look(self, running: Collection[Path]) -> None:
         """Read the steps of the runs that run."""
         self.done |= {directory: min(last_step(directory), self.steps[directory]) for directory in running}
-        shown = [f"{path.name} {self.done[path] / self.steps[path]:.0%}" for path in running]
+        shown = [f"{path.name} {self._share(path)}" for path in running]
         self.meter.reach(sum(self.done.values()), ", ".join(shown))
+
+    def _share(self, directory: Path) -> str:
+        share = self.done[directory] / self.steps[directory]
+        return f"{share:.0%}" if share < 1 else "last evaluation"
 
     def ended(self, directory: Path) -> None:
         """Count a run that has ended, with or without success, as done."""

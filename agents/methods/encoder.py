@@ -25,20 +25,28 @@ class EncoderInfo:
     has_weights: bool
 
 
+def encoder_name(config: Any) -> str:
+    """Return the name of the encoder of a training or a pre-training, by default that of its observation."""
+    return get_task(config.task).view(config.obs).encoder if config.encoder is None else config.encoder
+
+
 def encoder_info(config: Any) -> EncoderInfo:
     """Describe the encoder of a training or a pre-training.
 
     Raises:
         ValueError: The encoder is not registered; the message lists the registered ones.
     """
-    view = get_task(config.task).view(config.obs)
-    name = view.encoder if config.encoder is None else config.encoder
+    name, shape = encoder_name(config), get_task(config.task).view(config.obs).space.shape
     if name not in available_encoders():
-        raise ValueError(
-            f"unknown encoder {name!r}; registered encoders: {', '.join(available_encoders())}; "
-            "choose one of them by --encoder, register it, or name module:Name on the command line"
+        remedy = (
+            "name it on the command line, --encoder or --imports module:Name, to import it"
+            if ":" in name
+            else "choose one of them, register it, or name your own, module:Name"
         )
-    return EncoderInfo(name, *_built(cast(Any, find_encoder(name)), view.space.shape))
+        raise ValueError(
+            f"--encoder: unknown encoder {name!r}; registered encoders: {', '.join(available_encoders())}; {remedy}"
+        )
+    return EncoderInfo(name, *_built(cast(Any, find_encoder(name)), shape))
 
 
 @lru_cache
@@ -77,5 +85,6 @@ def check_encoder(config: TrainConfig) -> None:
     if made_with != name:
         raise ValueError(
             f"--learner.encoder-training {config.learner.encoder_training}: the estimator was made with encoder "
-            f"{made_with!r}, not {name!r}; choose scratch, or an --estimator that agents.pretrain made with {name!r}"
+            f"{made_with!r}, not {name!r}; choose scratch (in a comparison: --vary learner.encoder-training scratch), "
+            f"or an --estimator that agents.pretrain made with {name!r}"
         )

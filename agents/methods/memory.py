@@ -159,8 +159,12 @@ def _check(what: str, needed: int, flag: str) -> None:
 def describe_memory(config: TrainConfig) -> str:
     """Describe the memory of a training in one line; call this at the same point as `estimate_memory`."""
     buffer, beside, total = buffer_bytes(config), beside_bytes(config), estimate_memory(config)
-    others = f", {beside / 1e9:.2f} GB of it in the collecting and the evaluating process" if beside else ""
+    others = f", {_size(beside)} of it in the collecting and the evaluating process" if beside else ""
     return (
-        f"memory: {buffer / 1e9:.2f} GB for {buffer_rows(config)} transitions, {total / 1e9:.2f} GB in all once they "
-        f"are there{others}"
+        f"memory: {_size(buffer)} for {buffer_rows(config)} transitions, {_size(total)} in all once they are "
+        f"there{others}"
     )
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:.2f} GB" if count >= 1e7 else f"{count / 1e6:.1f} MB"

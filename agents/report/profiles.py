@@ -31,6 +31,6 @@ def draw_profiles(groups: Groups, path: Path) -> None:
         right.set_yticks(places, [f"{plain(label)} {number + 1}" for number, label in enumerate(of_column)], fontsize=7)
         for number, text in enumerate(right.get_yticklabels()):
             text.set(color=color(number), fontweight="bold")
-        right.set_title("probability that a seed of the row is better than one of the column", fontsize=9)
+        right.set_title("probability that a seed of the row\nis better than one of the column", fontsize=9)
         figure.colorbar(shown, ax=right)
     write_picture(figure, path, dpi=100)

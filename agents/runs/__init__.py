@@ -9,6 +9,7 @@ from agents.runs.directory import (
     read_config,
     read_result,
     revision,
+    run_name,
     write_result,
 )
 from agents.runs.policy import load_critic, load_policy, policy_weights
@@ -27,5 +28,6 @@ __all__ = [
     "read_config",
     "read_result",
     "revision",
+    "run_name",
     "write_result",
 ]

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +11,8 @@ from typing_extensions import NotRequired, TypedDict
 
 from agents.config import TrainConfig
 from agents.config.file import describe, read_config_file
+from agents.methods.encoder import encoder_name
+from agents.tasks import get_task
 from envs.files import read_regular, write_text
 
 CONFIG, RESULT, POLICY, BEST, CHECKPOINTS = "config.json", "result.json", "policy.pt", "best.pt", "checkpoints"
@@ -24,6 +27,21 @@ class Result(TypedDict):
     seconds: float
     others: NotRequired[float]
     demonstrations: NotRequired[int]
+
+
+def run_name(config: TrainConfig, variations: Sequence[str] = ()) -> str:
+    """Return the default name of a run directory, which names the encoder if it is not that of the observation.
+
+    Args:
+        config: Configuration of the run.
+        variations: Further settings, such as "learner.tau=0.01".
+    """
+    encoder = encoder_name(config)
+    named = [] if encoder == get_task(config.task).view(config.obs).encoder else [f"encoder={encoder}"]
+    preset = "" if config.preset == "default" else f"-{config.preset}"
+    varied = "".join(f"-{variation}" for variation in (*named, *variations))
+    name = f"{config.task}-{config.grids}-{config.obs}-{config.method}{preset}{varied}-seed{config.seed}"
+    return name.replace(":", ".").replace("/", "_")  # which are no part of a file's name everywhere
 
 
 def read_config(directory: Path) -> TrainConfig:

@@ -6,10 +6,10 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from agents.config import TrainConfig, check, run_name
+from agents.config import TrainConfig, check
 from agents.config.file import is_of_earlier_version
 from agents.runs.checkpoint import AGENT, list_checkpoints, load_checkpoint, newest_intact, set_aside, step_of
-from agents.runs.directory import CHECKPOINTS, CONFIG, POLICY, RESULT, read_config
+from agents.runs.directory import CHECKPOINTS, CONFIG, POLICY, RESULT, read_config, run_name
 from agents.runs.policy import check_layers
 from agents.sac import SAC
 from agents.tasks.named import named_words

@@ -22,7 +22,7 @@ def advise(found: Findings, noise: Noise) -> str:
     3. Fewer pixels than points see the puck (median).
     4. The centroid is more than 1 cm off (median).
     5. The error of the calibration alone moves the centroid by more than 1 cm (root mean square).
-    6. Noise moves it by more than 1 cm, from frame to frame or throughout an episode.
+    6. Noise moves it by more than 1 cm (root mean square), from frame to frame and throughout an episode.
     7. A position is recovered from the features with an R² below 0.9.
     8. Velocities are recovered with a mean R² below 0.9; the cameras cannot change that.
 
@@ -79,16 +79,18 @@ def _uncalibrated(found: Findings, noise: Noise) -> str | None:
 
 
 def _unsteady(found: Findings, noise: Noise) -> str | None:
-    if not max(found.offset, found.jitter) > TOLERATED:
+    total = float(np.hypot(found.offset, found.jitter))
+    if not total > TOLERATED:
         return None
+    moved = f"noise moves the centroid by {_mm(total)}"
     if found.offset > found.jitter:
         return (
-            f"noise moves the centroid by {_mm(found.offset)} throughout an episode, calibration errors alone by "
+            f"{moved}, {_mm(found.offset)} throughout an episode, calibration errors alone by "
             f"{_mm(found.miscalibration)}: move the camera nearer, or take a better sensor"
         )
     return (
-        f"noise moves the centroid by {_mm(found.jitter)} from frame to frame: move the camera nearer, take a better "
-        "sensor, or average over frames"
+        f"{moved}, {_mm(found.jitter)} from frame to frame: move the camera nearer, take a better sensor, or average "
+        "over frames"
     )
 
 

@@ -26,6 +26,8 @@ class DiagnoseConfig:
     """Policy that plays the episodes, the hand-coded expert (default) or uniformly random actions."""
     run: Path | None = None
     """Run directory or checkpoint whose agent plays the episodes."""
+    imports: tuple[str, ...] = ()
+    """Encoder of your own that the run uses, as module:Name."""
     episodes: Annotated[int, Range(2, 200)] = 20
     """Episodes; every other one is held out for the probe, which needs about ten. All frames are kept in memory, with
     two cameras at most 0.08 MB each."""

@@ -39,7 +39,11 @@ ROWS: dict[str, Callable[[Findings], str]] = {
 
 
 def findings_table(findings: Sequence[Findings]) -> str:
-    """Format what was found in Markdown, a row for each number and a column for each view."""
-    lines = [f"| | {' | '.join(found.name for found in findings)} |", "|---" * (len(findings) + 1) + "|"]
-    rows = (f"| {name} | {' | '.join(cell(found) for found in findings)} |" for name, cell in ROWS.items())
-    return "\n".join([*lines, *rows])
+    """Format what was found in Markdown with aligned columns, a row for each number and a column for each view."""
+    rows = [["", *(found.name for found in findings)]]
+    rows += [[name, *(cell(found) for found in findings)] for name, cell in ROWS.items()]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    rows.insert(1, ["-" * width for width in widths])
+    return "\n".join(
+        f"| {' | '.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))} |" for row in rows
+    )

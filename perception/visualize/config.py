@@ -9,9 +9,9 @@ from envs.ranges import SEED, Range
 SLOT = "push-slot"
 OF_OWN = ("obs", "axes")
 """Settings that only tasks of the user have."""
-OF_SLOT = ("renderer", "cameras", "window", "web", "run", "port", "host")
+OF_SLOT = ("renderer", "cameras", "window", "web", "run", "imports", "port", "host")
 """Settings that only the slot task has."""
-OF_WEB, OF_FILES = ("run", "port", "host"), ("out", "seed", "window", "overwrite")
+OF_WEB, OF_FILES = ("run", "imports", "port", "host"), ("out", "seed", "window", "overwrite")
 """Settings of the slot task's page, and those of the files that are written without it."""
 
 
@@ -58,6 +58,8 @@ class VisualizeConfig:
     """Serve a web page instead of writing files: scene, clouds and potential of any episode, demonstrations by hand."""
     run: Path | None = None
     """Run directory whose agent, curves and episodes the page shows."""
+    imports: tuple[str, ...] = ()
+    """Encoder of your own that the run uses, as module:Name."""
     port: Annotated[int, Range(0, 65535)] = 8080
     """Port of the page; 0 takes any that is free."""
     host: str = "127.0.0.1"

@@ -69,4 +69,5 @@ def _draw(figure: Figure, axes: Axes, landscape: Landscape, walls: Iterable[Wall
     axes.set_title(f"Φ over the table: {landscape.title}")
     axes.plot([], [], "o", color="#3b528b", ms=5, label="demonstrated state")
     axes.plot([], [], "s", color=BLOCKED_COLOR, ms=9, label="puck inside a wall")
+    axes.plot([], [], ls="--", color="grey", label="reset grid")
     axes.legend(loc="lower right", fontsize=8, borderaxespad=2.5)

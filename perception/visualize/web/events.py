@@ -11,6 +11,7 @@ from typing import Any
 import viser
 
 Call = Callable[[Any], None]
+TOLD = 12.0  # time for which a notification is shown [s]
 ERRORS = (ValueError, OSError, ImportError, FloatingPointError)  # of the user, as on the command line
 
 
@@ -88,4 +89,4 @@ class Events:
     def tell(self, title: str, text: str, color: Any = "blue") -> None:
         """Show a notification to all clients."""
         for client in self._server.get_clients().values():
-            client.add_notification(title, " ".join(text.split()), color=color)
+            client.add_notification(title, " ".join(text.split()), color=color, auto_close_seconds=TOLD)

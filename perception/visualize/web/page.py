@@ -10,6 +10,7 @@ from contextlib import closing, contextmanager, redirect_stdout
 import torch
 import viser
 
+from agents.tasks.named import register_named
 from envs.push.success import STEP
 from envs.ranges import check_ranges
 from perception.rendering import RENDERERS
@@ -100,6 +101,7 @@ def serve(config: VisualizeConfig) -> None:
         OSError: The port is in use, or the address is not one of this machine.
     """
     check_ranges(config)
+    register_named(config.imports, "--imports")
     if config.renderer not in RENDERERS:
         raise ValueError(f"--renderer: unknown renderer {config.renderer!r}; known: {', '.join(RENDERERS)}")
     torch.set_num_threads(1)  # faster for small batches

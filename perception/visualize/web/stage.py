@@ -6,9 +6,11 @@ import numpy as np
 import viser
 from jaxtyping import Float
 from matplotlib import colormaps
+from matplotlib.colors import to_rgb
 
 from envs.push.geometry import PUCK_HALF_HEIGHT, PUCK_RADIUS, SLOT, TABLE_HEIGHT
 from perception.cameras import camera_to_world, intrinsics
+from perception.visualize.heatmap import BLOCKED_COLOR
 from perception.visualize.landscape import Landscape
 from perception.visualize.scene import CLOUD_SIZE
 from perception.visualize.web.meshes import geom_meshes
@@ -81,6 +83,14 @@ class Stage:
         """Put the handles where the camera stands."""
         self.gizmo.position, self.gizmo.wxyz = self._camera_pose()
 
+    def look_at_camera(self, client: viser.ClientHandle) -> None:
+        """Move a browser's view back, so that camera and slot are in it."""
+        position, _ = self._camera_pose()
+        slot = np.array([*SLOT.goal, TABLE_HEIGHT])
+        side = np.cross(position - slot, (0.0, 0.0, 1.0))
+        away = side / np.linalg.norm(side) * 1.5 * np.linalg.norm(position - slot)
+        client.camera.position, client.camera.look_at = (position + slot) / 2 + away, (position + slot) / 2
+
     def _camera_pose(self) -> tuple[np.ndarray, np.ndarray]:
         base = self._session.scene.base
         pose = camera_to_world(base.model, base.data, self._session.camera)
@@ -114,7 +124,9 @@ class Stage:
             return
         phi = landscape.potential  # x down the rows, y along the columns
         grey = np.nan_to_num(phi / max(1.0, float(np.nanmax(phi))))
-        image = (255 * np.stack([grey, grey, grey, np.where(np.isnan(phi), 0.0, 0.8)], axis=-1)).astype(np.uint8)
+        blocked = np.array(to_rgb(BLOCKED_COLOR))  # where a wall leaves no room for the puck
+        image = np.where(np.isnan(phi)[..., None], blocked, grey[..., None])
+        image = (255 * np.dstack([image, np.full(phi.shape, 0.8)])).astype(np.uint8)
         height, width = (MAP_STEP * np.array(phi.shape)).tolist()
         # The image lies in the table's plane: its columns along y, its rows along x.
         turn = viser.transforms.SO3.from_matrix(np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]]))

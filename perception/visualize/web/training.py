@@ -11,6 +11,7 @@ from jaxtyping import Float
 from agents.runs.log import PROGRESS, read_progress
 
 RATE = "eval/success_rate"
+SHARES = (-0.03, 1.05)  # range of an axis of success rates, so that a curve at 0 or 1 is within it
 
 
 def success_curve(run: Path) -> tuple[Float[np.ndarray, " points"], Float[np.ndarray, " points"]]:

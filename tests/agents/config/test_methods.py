@@ -85,6 +85,16 @@ def test_a_run_of_another_method_is_not_reused_under_its_name(tmp_path, capsys):
     assert f"{directory} holds a run of {PAPER_S}+guide, not of {PAPER_S}; move it away" in error
 
 
+def test_a_run_of_another_encoder_is_not_reused_under_the_name_of_the_default(tmp_path, capsys):
+    """As one that agents.train wrote there by --out; nor is it continued."""
+    directory = tmp_path / "runs" / "push-slot-1-pointcloud-buffer-seed0"
+    directory.mkdir(parents=True)
+    (directory / "config.json").write_text(to_json(TrainConfig(obs="pointcloud", method="buffer", encoder="dgcnn")))
+    words = ["--obs", "pointcloud", "--seeds", "1", "--method", "buffer", "--runs", str(tmp_path / "runs")]
+    error = one_line(compare, [*words, "--out", str(tmp_path / "out")], capsys)
+    assert f"{directory} holds a run of dgcnn, not of pointnet; move it away" in error
+
+
 def test_every_setting_is_used_by_some_method():
     names = flat(TrainConfig())
     assert all(any(name not in unused(TrainConfig(method=method)) for method in METHODS) for name in names)

@@ -10,6 +10,7 @@ import torch
 from agents.compare import main
 from agents.launch.matrix import CompareConfig, plan
 from agents.launch.training import start_or_resume
+from agents.runs import run_name
 from agents.train import parse
 from perception import registry
 from tests.agents.one_line import one_line
@@ -119,6 +120,7 @@ def test_encoders_are_trained_with_the_observations_that_they_take(tmp_path):
         for directory, training in of_one.items():
             arguments = start_or_resume(training, directory)[3:]
             assert parse(arguments) == dataclasses.replace(training, out=directory)
+            assert directory.name == run_name(training)  # where agents.train writes by itself
 
 
 class AnyMean(torch.nn.Linear):

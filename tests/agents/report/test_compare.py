@@ -18,7 +18,7 @@ from agents import compare, runs
 from agents.compare import main
 from agents.config.file import to_json
 from agents.config.presets import PRESETS
-from agents.config.train import EvaluationConfig, LearnerConfig, TrainConfig, run_name
+from agents.config.train import EvaluationConfig, LearnerConfig, TrainConfig
 from agents.report.curves import quartiles
 from agents.report.outcome import read_outcome
 from tests.agents.one_line import one_line
@@ -195,7 +195,7 @@ def test_an_interrupted_comparison_goes_on(files, tmp_path):
     command = [sys.executable, "-m", "agents.compare", "--obs", "state", "--method", "buffer", "--seeds", "2"]
     command += [*words.split(), str(files["demonstrations"])]
     where = {"cwd": tmp_path, "env": os.environ | {"PYTHONPATH": str(ROOT)}}
-    first, second = (tmp_path / "runs" / run_name(TrainConfig(seed=seed, method="buffer")) for seed in range(2))
+    first, second = (tmp_path / "runs" / runs.run_name(TrainConfig(seed=seed, method="buffer")) for seed in range(2))
     second.mkdir(parents=True)
     (second / "notes.txt").write_text("mine")
     settings = {"text": True, "start_new_session": True, "preexec_fn": hear_interrupts, **where}

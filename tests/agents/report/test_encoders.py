@@ -92,7 +92,9 @@ def rows_of(runs, **settings):
 def test_what_is_not_known_is_a_dash(tmp_path, capsys):
     """An encoder of another program, as in the report of what is there."""
     (row,) = rows_of(tmp_path, encoder="elsewhere:Thing")
-    assert "the encoder of some is not measured: unknown encoder 'elsewhere:Thing'" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "the encoder of some is not measured: --encoder: unknown encoder 'elsewhere:Thing'" in out
+    assert "--encoder or --imports module:Name, to import it" in out
     (cells,) = encoder_cells([row])
     assert cells[:8] == ["some", "elsewhere:Thing", "scratch", *"-----"]
 

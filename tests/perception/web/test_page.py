@@ -91,6 +91,13 @@ def test_a_client_that_vanishes_while_it_drags_lets_go(browser, address):
     assert there.inner_text() == before and not before.startswith("0 steps")
     page.get_by_role("tab", name="Camera").click()
     page.get_by_text(re.compile(r"pixels in the image are not hidden")).wait_for()
+    page.get_by_label("move the camera").check()
+    page.get_by_role("tab", name="By hand").click()
+    page.get_by_role("button", name="stop").click()
+    page.get_by_text("no training is running").wait_for()
+    page.get_by_role("tab", name="Episode").click()
+    page.get_by_text("what is shown").click()
+    page.get_by_text("the 20 points that the agent sees").wait_for()
     page.get_by_role("tab", name="Run").click()
     page.get_by_text(re.compile(r"\d+ % after \d+ steps")).wait_for()
     assert not errors

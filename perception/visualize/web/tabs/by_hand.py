@@ -17,7 +17,7 @@ from perception.visualize.web.hand import SPEED, follow, on_table
 from perception.visualize.web.session import Session
 from perception.visualize.web.stage import Stage, on_plane
 from perception.visualize.web.tabs.player import Player
-from perception.visualize.web.training import Training
+from perception.visualize.web.training import SHARES, Training
 
 MOVED = 0.0005  # shortest motion of the puck that counts as a step [m]
 BACK = 20  # steps that are taken back at once
@@ -77,7 +77,7 @@ class ByHand:
             self.curve = gui.add_uplot(
                 (np.arange(2.0), np.full(2, np.nan)),
                 ({"label": "step"}, {"label": "success rate", "stroke": "#ff2fa0", "width": 2}),
-                scales={"x": {"time": False}, "y": {"range": (0.0, 1.0)}},
+                scales={"x": {"time": False}, "y": {"range": SHARES}},
                 height=150,
             )
         stage.puck_mesh.on_drag("left")(events.on(self._dragged))
@@ -136,9 +136,14 @@ class ByHand:
         self._training = Training(path, self.obs.value, self.method.value, STEPS, self._session.config.grids)
 
     def stop(self) -> None:
-        """End the training, which then writes a checkpoint."""
-        if self._training is not None:
-            self._training.stop()
+        """End the training, which then writes a checkpoint.
+
+        Raises:
+            ValueError: No training is running.
+        """
+        if self._training is None or not self.running:
+            raise ValueError("no training is running")
+        self._training.stop()
 
     def forget(self) -> None:
         """Forget the path; the next one begins at the puck that is shown."""
@@ -188,6 +193,7 @@ class ByHand:
 
     def _show(self) -> None:
         place, goal = self._path[-1], self._session.scene.base.goal_position
+        self._player.playing.value = False
         self._stage.move_puck(place)
         away = 100 * float(np.linalg.norm(place - goal))
         self.told.content = f"{len(self._path) - 1} steps, {away:.1f} cm from the goal"

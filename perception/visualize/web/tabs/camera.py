@@ -1,6 +1,7 @@
 """Camera tab: where the camera stands, what it sees, and how much of the puck that is."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import viser
@@ -36,7 +37,7 @@ class CameraTab:
         options = tuple(dict.fromkeys((chosen, *CAMERAS, fused)))
         self.camera = gui.add_dropdown("camera", options, initial_value=chosen, hint="The image is that of the first.")
         self.renderer = gui.add_dropdown("renderer", tuple(RENDERERS), initial_value=session.config.renderer)
-        self.moving = gui.add_checkbox("move the camera", False, hint="Show handles in the scene that move the camera.")
+        self.moving = gui.add_checkbox("move the camera", False, hint="Show its handles in the scene.")
         back = gui.add_button("put it back")
         black = np.zeros((8, 8, 3), np.uint8)
         self._depth, self._mask = (
@@ -46,7 +47,7 @@ class CameraTab:
         for control in (self.camera, self.renderer):
             control.on_update(events.on(ignoring(self._changed)))
         back.on_click(events.on(ignoring(self._changed)))
-        self.moving.on_update(events.on(lambda _: setattr(stage.gizmo, "visible", self.moving.value)))
+        self.moving.on_update(events.on(self._offer))
         stage.gizmo.on_update(events.on_latest(ignoring(self._moved)))
 
     def told(self, frame: Frame) -> None:
@@ -59,6 +60,11 @@ class CameraTab:
         )
         self._depth.image = depth_image(view)
         self._mask.image = np.where(view.mask[..., None], np.uint8(255), np.uint8(30)).repeat(3, axis=-1)
+
+    def _offer(self, event: Any) -> None:
+        self._stage.gizmo.visible = self.moving.value
+        if self.moving.value:
+            self._stage.look_at_camera(event.client)
 
     def _changed(self) -> None:
         self._session.set_scene(self.renderer.value, tuple(self.camera.value.split(FUSED)))

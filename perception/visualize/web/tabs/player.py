@@ -16,6 +16,14 @@ from perception.visualize.web.session import Frame, Session
 COLORS = {"Φ": "#ff2fa0", "V_d": "#3b528b", "Ṽ_g": "#5ec962", "r̄": "#e07b00", "Q": "#7f4fc9"}
 ANY = "any"
 CHART = 150  # height [pixels]
+HELP = """
+- **Φ**: potential, 1 on the goal set; **r̄**: shaped reward, r + γΦ(s′) − Φ(s)
+- **V_d**: value of the chosen demonstrated state, γ to the steps that remain in the demonstration
+- **Ṽ_g**: value of reaching that state from here, γ to the steps to it, learned in the plane without walls
+- **Q**: what the agent of the run expects; the black dot is the present frame
+- in the scene: green disc, the goal; pink disc, the demonstrated state that Φ chooses; coloured dots, the other
+  demonstrated states, bright where V_d is large; pink dots, the 20 points that the agent sees
+"""
 MARKED = 5  # frames between two marks in the curves of an episode that plays; browsers draw them slowly
 
 
@@ -41,7 +49,9 @@ class Player:
         self._server, self._session, self._show, self._changed = server, session, show, changed
         gui = server.gui
         self.title = gui.add_markdown("")
-        self.playing = gui.add_checkbox("play", False, hint="At most 20 frames a second, as in the task.")
+        with gui.add_folder("what is shown", expand_by_default=False):
+            gui.add_markdown(HELP)
+        self.playing: Any = gui.add_checkbox("play", False, hint="At most 20 frames a second, as in the task.")
         self.slider: Any = gui.add_slider("step", 0, 1, 1, 0)
         self._charts = {
             names: gui.add_uplot(
@@ -70,19 +80,22 @@ class Player:
         grid = None if self.grid.value == ANY else int(self.grid.value) - 1
         self._session.set_episode(self._session.play(self.policy.value, int(self.seed.value), grid))
         self.opened()
+        self.playing.value = True
 
     def replay(self) -> None:
         """Replay a recorded demonstration, and show it.
 
         Raises:
-            FileNotFoundError, ValueError: The file cannot be read, or has no such demonstration.
+            FileNotFoundError, ValueError: The file cannot be read, or there is no demonstration of this number.
         """
         path, session = Path(self.file.value), self._session
+        number = int(self.number.value)
         if not self.file.value:
+            if number:
+                raise ValueError(f"number {number}: without a file there is only the demonstration of Φ, number 0")
             session.show_demonstration()
             return self.opened()
         found = until_success(path, None)
-        number = int(self.number.value)
         if number >= len(found):
             raise ValueError(f"{path}: holds the demonstrations 0 to {len(found) - 1}, not {number}")
         session.set_episode(replayed(session.scene, found[number], f"{path.name}, {found[number].name}"))

@@ -37,7 +37,7 @@ class PotentialTab:
         self.mapped = gui.add_checkbox("map on the table", False, hint="Φ with the puck at rest there; takes seconds.")
         self.legend = gui.add_markdown(
             "Dots: demonstrated states, bright where V_d is large. Pink disc: the state that Φ chooses. "
-            "Map: black is 0, white the largest value."
+            "Map: black is 0, white the largest value; light blue is where walls leave no room for the puck."
         )
         for control in (self.estimator, self.combine, self.radius):
             control.on_update(events.on_latest(ignoring(self.apply)))

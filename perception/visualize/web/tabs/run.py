@@ -11,7 +11,7 @@ from perception.visualize.web.episode import Episode
 from perception.visualize.web.events import Events, ignoring
 from perception.visualize.web.session import Session
 from perception.visualize.web.tabs.player import Player
-from perception.visualize.web.training import success_curve
+from perception.visualize.web.training import SHARES, success_curve
 
 NONE = "none yet"
 
@@ -37,7 +37,7 @@ class RunTab:
         self.curve = gui.add_uplot(
             (np.arange(2.0), np.full(2, np.nan)),
             ({"label": "step"}, {"label": "success rate", "stroke": "#3b528b", "width": 2}),
-            scales={"x": {"time": False}, "y": {"range": (0.0, 1.0)}},
+            scales={"x": {"time": False}, "y": {"range": SHARES}},
             height=150,
         )
         self.count = gui.add_number("episodes", 20, min=1, max=1000, step=1)
