@@ -149,7 +149,7 @@ def test_a_puck_that_is_never_seen_has_no_centroid(tmp_path, monkeypatch):
     found, _ = diagnosed(tmp_path, monkeypatch, {"overhead": TURNED_AWAY}, steps=5)
     assert found.hidden == found.lost == 1 and found.seen == 0
     assert np.isnan([*found.error, *found.bias, *found.gap, found.offset, found.jitter]).all()
-    assert "| - / - |" in (tmp_path / "diagnosis.md").read_text()
+    assert "| - / - " in (tmp_path / "diagnosis.md").read_text()
 
 
 def test_calibration_that_is_advised_is_good_enough(tmp_path, monkeypatch):
