@@ -96,7 +96,7 @@ def _figure(groups: Groups, width: int, draw: Callable[..., None]) -> tuple[Figu
     for row, (title, of_column) in zip(grid, found.items(), strict=True):
         for number, (label, outcomes) in enumerate(of_column.items()):
             draw(row, plain(label), outcomes, color(number))
-        row[0].set_title(title)
+        row[0].set_title(title, loc="left")
         handles, labels = row[0].get_legend_handles_labels()
         row[-1].legend(handles, labels, loc="center left", bbox_to_anchor=(1.02, 0.5), fontsize=8)
     return figure, iter(grid)

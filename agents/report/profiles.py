@@ -22,7 +22,8 @@ def draw_profiles(groups: Groups, path: Path) -> None:
             share, low, high = profile(rates(outcomes))
             left.step(THRESHOLDS, share, where="post", color=color(number))
             left.fill_between(THRESHOLDS, low, high, step="post", color=color(number), alpha=0.15)
-        left.set(title=title, xlabel="success rate τ", ylabel="share of seeds above τ", ylim=(-0.02, 1.02))
+        left.set_title(title, loc="left")
+        left.set(xlabel="success rate τ", ylabel="share of seeds above τ", ylim=(-0.02, 1.02))
         scores = [rates(outcomes) for outcomes in of_column.values()]
         beaten = [[probability_of_improvement(of, over) for over in scores] for of in scores]
         shown = right.imshow(beaten, vmin=0, vmax=1, cmap="RdBu")
