@@ -17,4 +17,5 @@ class DeepSet(torch.nn.Sequential):
         return super().forward(10 * cloud).mean(dim=1)  # (batch, points, 4) [m] → (batch, 64)
 
 
-main(["--obs", "pointcloud", "--encoder", "deep-set", "--learner.encoder-training", "scratch", "--steps", "2000"])
+if __name__ == "__main__":
+    main(["--obs", "pointcloud", "--encoder", "deep-set", "--learner.encoder-training", "scratch", "--steps", "2000"])

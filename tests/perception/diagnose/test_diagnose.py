@@ -69,7 +69,7 @@ def test_every_view_is_measured_on_the_same_frames(written):
     assert overhead.bias[0] > 0.005 and overhead.bias[0] > oblique.bias[0], "towards the camera"
     assert oblique.bias[1] < -0.002
     text = page.read_text()
-    assert text.startswith(advice) and all(f"| {name} |" in text for name in ROWS)
+    assert text.startswith(advice) and all(f"| {name} " in text for name in ROWS)
     assert "2 episodes" in text and "of the expert" in text
     image = np.asarray(Image.open(picture))
     assert image.shape[1] > 900 and np.ptp(image) > 200
