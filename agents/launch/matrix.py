@@ -39,8 +39,8 @@ class CompareConfig:
     obs: tuple[str, ...] | None = None
     """Observation types to compare; default: all of the task that a method takes."""
     method: tuple[str, ...] = (DEFAULT,)
-    """Methods to compare: rows of the paper's table, named as for agents.train. Those that need
-    the prior, for the potential or for features, leave out observations without goals (rgbd)."""
+    """Methods to compare: rows of the paper's table, named as for agents.train. Those that need the prior, for the
+    potential or for features, leave out observations without goals (rgbd)."""
     grids: tuple[Literal[1, 2, 3], ...] = (1,)
     """Numbers of active reset grids to compare; each grid has one demonstration."""
     encoder: tuple[str, ...] = ()

@@ -34,8 +34,8 @@ def missing(trainings: Mapping[Path, TrainConfig]) -> dict[Path, TrainConfig]:
         if not os.path.lexists(directory / runs.CONFIG):
             continue
         stored = runs.read_config(directory)
-        pairs = {stored.method: training.method, encoder_name(stored): encoder_name(training)}
-        for there, wanted in pairs.items():
+        pairs = (stored.method, training.method), (encoder_name(stored), encoder_name(training))
+        for there, wanted in pairs:
             if there != wanted:
                 raise ValueError(f"{directory} holds a run of {there}, not of {wanted}; move it away")
     return {directory: one for directory, one in trainings.items() if not is_finished(directory, one.steps)}

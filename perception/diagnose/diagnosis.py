@@ -153,5 +153,5 @@ def _conditions(config: DiagnoseConfig, noise: Noise, frames: int) -> str:
     return (
         f"{config.episodes} episodes ({frames} frames) of {_who(config)}. Noise: {1000 * noise.depth:g} mm of depth at "
         f"1 m, {noise.dropped:.0%} of the pixels dropped, calibration errors of {1000 * noise.position:g} mm and "
-        f"{noise.rotation:g}° per axis; rows that do not name it are measured without noise."
+        f"{noise.rotation:g}° per axis; rows that do not name noise are measured without it."
     )

@@ -84,12 +84,11 @@ class Stage:
         self.gizmo.position, self.gizmo.wxyz = self._camera_pose()
 
     def look_at_camera(self, client: viser.ClientHandle) -> None:
-        """Move a browser's view back, so that camera and slot are in it."""
+        """Move a browser's view to the side of the table, so far back that camera and slot are in it."""
         position, _ = self._camera_pose()
         slot = np.array([*SLOT.goal, TABLE_HEIGHT])
-        side = np.cross(position - slot, (0.0, 0.0, 1.0))
-        away = side / np.linalg.norm(side) * 1.5 * np.linalg.norm(position - slot)
-        client.camera.position, client.camera.look_at = (position + slot) / 2 + away, (position + slot) / 2
+        middle, distance = (position + slot) / 2, 1.5 * float(np.linalg.norm(position - slot))
+        client.camera.position, client.camera.look_at = middle - (0.0, distance, 0.0), middle
 
     def _camera_pose(self) -> tuple[np.ndarray, np.ndarray]:
         base = self._session.scene.base

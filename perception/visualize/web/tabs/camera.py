@@ -63,7 +63,7 @@ class CameraTab:
 
     def _offer(self, event: Any) -> None:
         self._stage.gizmo.visible = self.moving.value
-        if self.moving.value:
+        if self.moving.value and event.client is not None:
             self._stage.look_at_camera(event.client)
 
     def _changed(self) -> None:
