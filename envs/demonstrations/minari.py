@@ -147,7 +147,7 @@ def _make(env_args: Mapping[str, Any], trajectory: Trajectory) -> gym.Env | None
     arguments = gymnasium_arguments(env_args, "+".join(trajectory.observations))
     if arguments is None and name in gym.registry:
         arguments = {"id": name, **kwargs}
-    reason = "unknown to Gymnasium"
+    reason = "unknown to Gymnasium; --env MODULE:NAME, or an import, registers it"
     if arguments is not None:
         try:
             return gym.make(**arguments)

@@ -50,6 +50,16 @@ def test_round_trip(tmp_path):
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]  # no temporary file is left
 
 
+@pytest.mark.parametrize("shipped", sorted(ROOT.glob("assets/**/*.hdf5")), ids=lambda path: path.stem)
+def test_shipped_files_have_robomimics_layout(shipped):
+    """Its SequenceDataset reads `next_obs`, with as many rows as actions."""
+    with h5py.File(shipped) as content:
+        for demo in content["data"].values():
+            assert set(demo["obs"]) == set(demo["next_obs"])
+            rows = [*demo["obs"].values(), *demo["next_obs"].values()]
+            assert {len(row) for row in rows} == {demo.attrs["num_samples"]}
+
+
 def test_layout_is_robomimics(file):
     with h5py.File(file) as content:
         assert json.loads(content["data"].attrs["env_args"])["env_name"] == "PushSlot-v0"

@@ -115,9 +115,7 @@ def test_robosuite_plays_it_back(slot, tmp_path, source):
         demo = file["data/demo_0"]
         states, model, poses = demo["states"][()], demo.attrs["model_file"], demo["obs/puck_pose"][()]
         assert len(states) == len(demo["actions"]) == demo.attrs["num_samples"]  # as robomimic wants it
-        states = [*states, demo["last_state"][()]]
-        if source == "recorded":  # the shipped file is of an earlier version, whose observations include the last
-            poses = [*poses, demo["next_obs/puck_pose"][-1]]
+        states, poses = [*states, demo["last_state"][()]], [*poses, demo["next_obs/puck_pose"][-1]]
     assert made["type"] == 1 and str(ROOT) not in model and sys.prefix not in model
     env = robosuite.make(made["env_name"], **made["env_kwargs"], ignore_done=True)
     env.reset()
