@@ -18,6 +18,7 @@ from agents.prior.value_head import fit_head
 from agents.progress import Meter
 from agents.report.calibration import plot_calibration
 from agents.sac.device import resolve_device
+from agents.tasks.actions import check_actions
 from envs.files import check_replaceable
 from envs.ranges import COUNT, check_range, check_ranges
 from shaping.goals import GoalSet, dict_goals
@@ -163,9 +164,7 @@ def _check(
 ) -> None:
     """Check the arguments before the training, which takes minutes."""
     _check_common(goals, learner, plot)
-    space = env.action_space
-    if not (isinstance(space, gym.spaces.Box) and len(space.shape) == 1 and space.is_bounded()):
-        raise ValueError(f"actions are {space}; the goal policy needs a bounded Box of one axis")
+    check_actions(env.action_space)
     check_range("episodes", episodes, COUNT)
     if steps <= learner.learning_starts:
         raise ValueError(f"steps is {steps}; give more than learner.learning_starts, {learner.learning_starts}")

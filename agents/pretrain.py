@@ -30,7 +30,8 @@ from agents.runs.fault_report import reporting
 from agents.runs.lock import locked
 from agents.sac import SAC
 from agents.sac.device import resolve_device
-from agents.tasks import first_observation
+from agents.tasks import first_observation, get_task
+from agents.tasks.actions import to_environment
 from agents.tasks.named import named_words, register_named
 from envs.command import one_line_errors
 from envs.files import write_text
@@ -84,7 +85,15 @@ def learn(config: PretrainConfig) -> SAC:
         print(f"stopped at step {model.num_timesteps}; continue with {again}")
         raise SystemExit(130) from None
     if config.record_play is not None:
-        save_episodes(config.record_play, config.obs, recorded_episodes(model.replay_buffer))  # type: ignore[arg-type]
+        bounds = get_task(config.task).bounds
+        save_episodes(
+            config.record_play,
+            config.obs,
+            [
+                episode._replace(actions=to_environment(episode.actions, bounds))
+                for episode in recorded_episodes(model.replay_buffer)  # type: ignore[arg-type]
+            ],
+        )
         print(f"wrote {config.record_play}")
     return model
 

@@ -16,7 +16,7 @@ from agents.prior.offline import learn_offline
 from agents.prior.value_head import to_estimator
 from agents.report.prior import refuse_existing, write_prior
 from agents.sac.device import resolve_device
-from agents.tasks import first_observation
+from agents.tasks import first_observation, get_task
 from agents.tasks.named import register_named
 from envs.command import one_line_errors
 from shaping.value import ValueEstimator
@@ -35,7 +35,7 @@ def pretrain_offline(config: OfflinePretrainConfig) -> tuple[ValueEstimator, Cal
     torch.set_num_threads(1)
     learner, goals, play = config.learner, config.goals, make_play(config)
     try:
-        episodes = check_episodes(load_episodes(config.data, config.obs), goals)
+        episodes = check_episodes(load_episodes(config.data, config.obs, get_task(config.task).bounds), goals)
     except ValueError as error:
         raise ValueError(f"{config.data}: {str(error).removeprefix(f'{config.data}: ')}") from error
     replay = hindsight_replay(
@@ -53,7 +53,10 @@ def pretrain_offline(config: OfflinePretrainConfig) -> tuple[ValueEstimator, Cal
     model = learn_offline(replay, encoder, learner, config.steps, config.seed, config.device)
     estimator = to_estimator(model, config)
     estimator.save(config.file)  # it is not lost if the goal policy reaches no goal
-    return estimator, calibrate(estimator, play, config.episodes)
+    try:
+        return estimator, calibrate(estimator, play, config.episodes)
+    except ValueError as error:
+        raise ValueError(f"wrote {config.file}, not calibrated: {error}") from error
 
 
 def parse(arguments: list[str] | None = None) -> OfflinePretrainConfig:

@@ -1,6 +1,7 @@
 """Train an agent: ``python -m agents.train --obs pointcloud``."""
 
 import copy
+import json
 import sys
 from contextlib import closing
 from dataclasses import replace
@@ -185,6 +186,8 @@ def parse(arguments: list[str] | None = None) -> TrainConfig:
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     resumed = value_of(arguments, "--resume")
+    if resumed is not None and value_of(arguments, "--config") is not None:
+        raise ValueError("--config has no effect with --resume, which continues with the configuration of the run")
     stored = None if resumed is None else runs.read_config(Path(resumed))
     for flag in ("--task", "--encoder"):
         register_named([value_of(arguments, flag)], flag)
@@ -203,15 +206,25 @@ def parse(arguments: list[str] | None = None) -> TrainConfig:
 
 def _default(arguments: list[str]) -> TrainConfig:
     """Return the configuration that the flags of a command line change: a file's, or the preset's."""
-    preset, obs, method, file = (value_of(arguments, f"--{name}") for name in ("preset", "obs", "method", "config"))
+    names = ("preset", "obs", "method", "task", "config")
+    preset, obs, method, task, file = (value_of(arguments, f"--{name}") for name in names)
     if file is not None:
         if preset is not None:
             raise ValueError("--config and --preset both give the defaults of all settings; leave one out")
-        return replace(read_config_file(Path(file)), out=None, resume=None)
-    task = value_of(arguments, "--task")
+        if not Path(file).exists():
+            raise FileNotFoundError(f"--config {file}: no such file")
+        given = read_config_file(Path(file))  # names task, method and observation, or has the general ones
+        known = set(json.loads(Path(file).read_text()))
+        task, method, obs = (
+            value or (getattr(given, name) if name in known else None)
+            for name, value in (("task", task), ("method", method), ("obs", obs))
+        )
+        preset = given.preset
     settings = get_task(task).settings if task in available_tasks() else {}
-    obs = obs or first_observation(task)
-    return default_config(preset if preset in PRESETS else "default", obs, method, settings)
+    config = default_config(
+        preset if preset in PRESETS else "default", obs or first_observation(task), method, settings
+    )
+    return config if file is None else replace(read_config_file(Path(file), default=config), out=None, resume=None)
 
 
 @one_line_errors

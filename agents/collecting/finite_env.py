@@ -30,6 +30,7 @@ class FiniteEnv(gym.Wrapper):
 
         Raises:
             NotFiniteError: The observation is not finite.
+            ValueError: It has another shape than the observation space.
         """
         observation, info = self.env.reset(seed=seed, options=options)
         before = self.transition
@@ -48,6 +49,7 @@ class FiniteEnv(gym.Wrapper):
 
         Raises:
             NotFiniteError: Action, observation or reward is not finite, or the simulation became unstable.
+            ValueError: The observation has another shape than the observation space.
         """
         before = self.transition
         self.transition = transition = {
@@ -80,6 +82,13 @@ class FiniteEnv(gym.Wrapper):
         self.transition.pop("next_observation", None)
 
     def _check(self, *names: str) -> None:
+        shape = self.observation_space.shape
+        for name in names:
+            if name.endswith("observation") and np.shape(self.transition[name]) != shape:
+                raise ValueError(
+                    f"{self.unwrapped} returned an observation of shape {np.shape(self.transition[name])}, but its "
+                    f"observation space has {shape}"
+                )
         try:
             check_finite(**{name: self.transition[name] for name in names})
         except NotFiniteError as error:

@@ -68,13 +68,16 @@ def unused(config: Any) -> list[str]:
     return [name for name in flat(config) if name.startswith(tuple(parts))]
 
 
-def read_config_file(path: Path, kind: Any = TrainConfig, check: Callable[[Any], None] = check) -> Any:
-    """Read a configuration written by `to_json`; missing settings take their defaults.
+def read_config_file(
+    path: Path, kind: Any = TrainConfig, check: Callable[[Any], None] = check, default: Any = None
+) -> Any:
+    """Read a configuration written by `to_json`.
 
     Args:
         path: JSON file.
         kind: Dataclass of the configuration.
         check: Raises ValueError for invalid values that the annotations allow.
+        default: Configuration that has the values of missing settings; None takes the defaults of `kind`.
 
     Raises:
         FileNotFoundError: No such file.
@@ -84,7 +87,8 @@ def read_config_file(path: Path, kind: Any = TrainConfig, check: Callable[[Any],
     content = _content(path)
     try:
         data = json.loads(content)
-        config = _read(kind, _of_earlier_version(data) if kind is TrainConfig else data)
+        data = _of_earlier_version(data) if kind is TrainConfig else data
+        config = validated(kind, data if default is None else _merged(default, data))
         check(config)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: {error}") from error
@@ -154,7 +158,16 @@ def _of_earlier_version(config: Any) -> Any:
     return config | {"learner": learner}
 
 
-def _read(kind: Any, value: Any) -> Any:
+def _merged(default: Any, data: Any) -> Any:
+    """Return the settings of a file, and those of `default` where the file has none."""
+    if not isinstance(data, dict):
+        return data
+    settings = json.loads(json.dumps(dataclasses.asdict(default), default=os.fspath))
+    parts = {name for name, part in settings.items() if isinstance(part, dict) and isinstance(data.get(name), dict)}
+    return settings | data | {name: settings[name] | data[name] for name in parts}
+
+
+def validated(kind: Any, value: Any) -> Any:
     """Convert a JSON value to a dataclass according to its annotations.
 
     Raises:

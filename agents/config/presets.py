@@ -1,9 +1,12 @@
 """Presets of a training, and the defaults of tasks and methods on top of them."""
 
+import json
+import os
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import asdict, fields, is_dataclass, replace
 from typing import Any
 
+from agents.config.file import validated
 from agents.config.methods import BC_STEPS, METHODS
 from agents.config.train import EvaluationConfig, LearnerConfig, PotentialConfig, TrainConfig
 
@@ -76,7 +79,7 @@ def with_settings(config: TrainConfig, settings: Mapping[str, Any]) -> TrainConf
     """Return a configuration with other values, by names such as "steps" and "potential.radius".
 
     Raises:
-        ValueError: There is no such setting.
+        ValueError: There is no such setting, or a value is not of its type.
     """
     for name, value in settings.items():
         part, _, last = name.rpartition(".")
@@ -86,4 +89,7 @@ def with_settings(config: TrainConfig, settings: Mapping[str, Any]) -> TrainConf
             raise ValueError(f"settings of the task: unknown setting {name!r}")
         changed: Any = replace(owner, **{last: value})  # type: ignore[type-var]
         config = replace(config, **{part: changed}) if part else changed
-    return config
+    try:
+        return validated(TrainConfig, json.loads(json.dumps(asdict(config), default=os.fspath)))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"settings of the task: {error}") from error

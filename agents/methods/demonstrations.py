@@ -12,6 +12,7 @@ from agents.config import TrainConfig
 from agents.replay import ShapedReplayBuffer
 from agents.sac import SAC
 from agents.tasks import get_task, make_env
+from agents.tasks.actions import to_agent
 from envs.demonstrations import PUSH_SHAPES, Trajectory, load_demonstrations
 from envs.demonstrations.success import Success
 from envs.demonstrations.trajectory import check_length
@@ -32,17 +33,21 @@ def load_trajectories(config: TrainConfig, env: gym.Env) -> list[Trajectory]:
     shapes: dict[str, tuple[int | None, ...]] = {config.obs: view.space.shape}
     if hasattr(env.unwrapped, "goal_reward"):
         shapes |= dict(PUSH_SHAPES)
-    bounds = task.action_bounds or (task.action_space.low, task.action_space.high)
     found = load_demonstrations(
         _demonstrations(config),
         config.obs,
         config.filter_key,
         shapes=shapes,
         success=_success(config, env),
-        actions=bounds,
+        actions=task.bounds,
         replayed=view.from_states is not None,
     )
-    return [_in_action_space(trajectory, *bounds) for trajectory in _observed(found, config)]
+    return [
+        trajectory
+        if trajectory.actions is None
+        else replace(trajectory, actions=to_agent(trajectory.actions, task.bounds))
+        for trajectory in _observed(found, config)
+    ]
 
 
 def _success(config: TrainConfig, env: gym.Env) -> Success | None:
@@ -75,13 +80,6 @@ def _observed(trajectories: list[Trajectory], config: TrainConfig) -> list[Traje
                 trajectory = replace(trajectory, observations=trajectory.observations | {config.obs: rows})
             observed.append(trajectory)
     return observed
-
-
-def _in_action_space(trajectory: Trajectory, low: np.ndarray, high: np.ndarray) -> Trajectory:
-    """Return a demonstration with its actions rescaled from the given bounds to [−1, 1]."""
-    if trajectory.actions is None or ((low == -1).all() and (high == 1).all()):
-        return trajectory
-    return replace(trajectory, actions=(2 * (trajectory.actions - low) / (high - low) - 1).astype(np.float32))
 
 
 def _demonstrations(config: TrainConfig) -> Path:

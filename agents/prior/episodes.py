@@ -9,7 +9,10 @@ import gymnasium as gym
 import numpy as np
 
 from agents.replay import HindsightReplayBuffer
+from agents.tasks.actions import to_agent
 from envs.demonstrations import read_demonstrations
+from envs.demonstrations.dataset import renaming
+from envs.demonstrations.trajectory import Bounds, check_bounds, check_rows
 from envs.files import write_bytes
 from shaping.goals import GoalSet
 
@@ -154,23 +157,34 @@ def save_episodes(path: Path, obs: str, episodes: Sequence[Episode]) -> None:
     write_bytes(path, content.getvalue())
 
 
-def load_episodes(path: Path, obs: str) -> list[Episode]:
+def load_episodes(path: Path, obs: str, bounds: Bounds | None = None) -> list[Episode]:
     """Read episodes with actions from a file of any format (`envs.demonstrations.read_demonstrations`).
 
     Args:
         path: The file.
         obs: Name of the observation.
+        bounds: Bounds of the actions in the file, (A,) each, from which they are rescaled to [−1, 1]; None reads
+            them as they are.
 
     Raises:
-        ValueError: There is no such file, it is invalid, or it does not hold the observation or the actions.
+        ValueError: There is no such file, it is invalid, or it does not hold the observation, or actions within their
+            bounds.
     """
     episodes = []
     for found in read_demonstrations(path):
         if obs not in found.observations or found.actions is None:
             has = ", ".join([*found.observations, *["actions"] * (found.actions is not None)])
-            raise ValueError(f"{path}: {found.name or 'the episode'} lacks {obs!r} or its actions; it has {has}")
+            raise ValueError(
+                f"{path}: {found.name or 'the episode'} lacks {obs!r} or its actions; it has {has}{renaming(path, obs)}"
+            )
+        actions = found.actions
+        if bounds is not None:
+            where = f"{path}: {found.name or 'the episode'}: actions"
+            check_rows(actions, bounds[0].shape, where)
+            check_bounds(actions, bounds, where)
+            actions = to_agent(actions, bounds)
         visible = found.observations.get(VISIBLE)
-        episodes.append(Episode(found.observations[obs], found.actions, None if visible is None else visible == 1))
+        episodes.append(Episode(found.observations[obs], actions, None if visible is None else visible == 1))
     return episodes
 
 

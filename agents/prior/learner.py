@@ -21,7 +21,10 @@ def make_play(config: PriorConfig) -> gym.Env:
     """Make the environment in which the prior is learned, with the prior's goals."""
     make, reached = get_task(config.task).make_play, config.learner.success_speed
     if make is None:
-        raise ValueError(f"task {config.task!r} has no environment in which a prior is learned; give it make_play=")
+        raise ValueError(
+            f"task {config.task!r} has no environment in which a prior is learned; give it make_play=, or "
+            "gymnasium_task play= and goals"
+        )
     return make(obs=config.obs, success_speed=reached, goal_speed=config.goal_speed)
 
 

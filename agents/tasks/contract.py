@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium import spaces
 
 from envs.demonstrations import Trajectory
+from envs.demonstrations.trajectory import Bounds
 from shaping.goals import GoalSet
 from shaping.success.reached import GoalTest
 
@@ -77,9 +78,14 @@ class Task:
     action_space: spaces.Box = field(default_factory=lambda: spaces.Box(-1.0, 1.0, (2,), np.float32))
     prior: str = ""
     action_meaning: str = ""
-    action_bounds: tuple[np.ndarray, np.ndarray] | None = None
+    action_bounds: Bounds | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     version: int = VERSION
+
+    @property
+    def bounds(self) -> Bounds:
+        """Bounds of the actions in demonstrations and recorded episodes, (A,) each."""
+        return self.action_bounds or (self.action_space.low, self.action_space.high)
 
     def view(self, obs: str) -> View:
         """Return the observation type of this name.

@@ -1,5 +1,6 @@
 """A task from any Gymnasium environment."""
 
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -9,6 +10,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
+from agents.tasks.actions import check_actions
 from agents.tasks.contract import Task, View
 from agents.tasks.replayed import Replayed
 from shaping.goals import GoalSet, dict_goals
@@ -58,8 +60,11 @@ def gymnasium_task(
         action_meaning: Columns, units and frame of an action, in a line.
 
     Raises:
-        ValueError: The environment has no time limit, or no such actions; or the goal set does not fit.
+        ValueError: The environment has no time limit, or no such actions; its `compute_reward` is not sparse; the goal
+            set does not fit; or `settings` are no dictionary.
     """
+    if not isinstance(settings or {}, Mapping):
+        raise ValueError(f"settings are {settings!r:.80}; give a dictionary, such as {{'potential.radius': 0.5}}")
     with closing(make(render_mode=None)) as env:
         bounds: Any = env.action_space
         flat: Any = _flat(env, success)
@@ -103,14 +108,15 @@ def gymnasium_task(
 
 def _flat(env: gym.Env, success: Success | None) -> gym.Env:
     """Return the sparse task with flat observations of 32 bits, and actions in [−1, 1]."""
-    bounds = env.action_space
-    if not (isinstance(bounds, spaces.Box) and len(bounds.shape) == 1 and bounds.is_bounded()):
-        raise ValueError(f"actions are {bounds}; the agent needs a bounded Box of one axis")
+    bounds: Any = env.action_space
+    check_actions(bounds)
     env = Replayed(SparseSuccess(env, success))
     if isinstance(env.observation_space, spaces.Dict | spaces.Tuple):
         env = gym.wrappers.FlattenObservation(env)
     if env.observation_space.dtype != np.float32:
-        env = gym.wrappers.DtypeObservation(env, np.float32)
+        with warnings.catch_warnings():  # Gymnasium's, that the bounds of the space lose digits
+            warnings.simplefilter("ignore", UserWarning)
+            env = gym.wrappers.DtypeObservation(env, np.float32)
     if (bounds.low != -1).any() or (bounds.high != 1).any():
         env = gym.wrappers.RescaleAction(env, np.float32(-1.0), np.float32(1.0))
     return env

@@ -44,11 +44,13 @@ def named_words(config: Any) -> str:
 def _imported(name: str, flag: str) -> Any:
     module, _, attribute = name.partition(":")
     try:
-        return getattr(import_module(module), attribute)
-    except AttributeError as error:
-        raise ValueError(f"{flag} {name}: {error}") from error
+        found = import_module(module)
     except Exception as error:  # whatever the module raises when it is imported
         reason = f"{type(error).__name__}: {error}"
         raise ValueError(
             f"{flag} {name}: cannot be imported ({reason}); the module must be installed or lie in this directory"
         ) from error
+    try:
+        return getattr(found, attribute)
+    except AttributeError as error:
+        raise ValueError(f"{flag} {name}: {error}") from error

@@ -53,5 +53,10 @@ def select(trajectory: Trajectory, keys: Keys, where: str) -> Trajectory:
     return replace(trajectory, observations=observations)
 
 
+def renaming(path: Any, name: str) -> str:
+    """Return the remedy where a file has an observation under another name, for the end of a message."""
+    return f"; `python -m envs.demonstrations convert {path} FILE.hdf5 --keys {name}=NAME` renames one"
+
+
 def _listed(named: str | Sequence[str]) -> Sequence[str]:
     return [named] if isinstance(named, str) else named

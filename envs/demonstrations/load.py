@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from envs.demonstrations.dataset import renaming
 from envs.demonstrations.hdf5 import Reader, opened
-from envs.demonstrations.read import is_dataset, read_demonstrations
+from envs.demonstrations.read import MINARI, is_dataset, read_demonstrations
 from envs.demonstrations.robomimic import read_trajectories
 from envs.demonstrations.success import Success, first_success
 from envs.demonstrations.trajectory import PUSH_SHAPES, Bounds, Shape, Trajectory, check_bounds, check_rows
@@ -30,7 +31,8 @@ def load_demonstrations(
     Several processes may read one file at the same time, and the file may be read-only.
 
     Args:
-        path: HDF5 file; for one observation also a NumPy file or the directory of a Minari data set.
+        path: HDF5 file; for one observation also a NumPy file, or the directory or the identifier of a Minari
+            data set, "minari:push/slot-v0".
         obs: Observation that every demonstration must have; if None, any one of `shapes` is accepted.
         filter_key: Name of a `mask` of the file; only the demonstrations that it lists are returned. None returns all.
         shapes: Shape of one row of every observation that is read, by name; other observations are ignored. None in
@@ -59,11 +61,16 @@ def load_demonstrations(
         if obs is None and not names:
             raise ValueError(f"{where}: has none of {', '.join(shapes)}")
         if obs is not None and obs not in names and not (replayed and names):
-            raise ValueError(f"{where}/{obs}: is missing; it has {', '.join(names) or 'no observation'}")
+            raise ValueError(
+                f"{where}/{obs}: is missing; it has {', '.join(found) or 'no observation'}{renaming(path, obs)}"
+            )
         return {name: shapes[name] for name in names}
 
-    if obs is not None and (path.suffix in (".npz", ".npy") or is_dataset(path)):
-        trajectories = read_demonstrations(path, {obs: obs}, filter_key)
+    if obs is not None and (path.suffix in (".npz", ".npy") or str(path).startswith(MINARI) or is_dataset(path)):
+        try:
+            trajectories = read_demonstrations(path, {obs: obs}, filter_key)
+        except ValueError as error:
+            raise ValueError(f"{error}{renaming(path, obs) if f'{obs}: is missing' in str(error) else ''}") from error
         for trajectory in trajectories:
             check_rows(trajectory.observations[obs], shapes[obs], f"{path}: {trajectory.name}: {obs}")
             if trajectory.actions is not None:

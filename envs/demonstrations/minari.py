@@ -153,7 +153,8 @@ def _make(env_args: Mapping[str, Any], trajectory: Trajectory) -> gym.Env | None
             return gym.make(**arguments)
         except (gym.error.Error, ImportError, OSError, TypeError, ValueError) as error:
             reason = " ".join(str(error).split())
-    print(f"the data set names no environment: {name} ({reason})")
+    unknown = "none is recorded; --env NAME or MODULE:NAME gives one" if name is None else f"{name} ({reason})"
+    print(f"the data set names no environment: {unknown}")
     return None
 
 

@@ -58,6 +58,12 @@ class BoxGoals(GoalSet):
         if not inside or 0 in sizes or len(set(sizes)) > 1 or len(set.union(*columns)) < sum(sizes):
             shown = ", ".join(f"{part.start}:{part.stop}" for part in parts[:3] if part is not None)
             raise ValueError(f"columns {shown} do not fit each other and an observation of {self.size} numbers")
+        if self.position is not None and (self.position.stop or 0) > sizes[0]:
+            shown = f"{self.position.start}:{self.position.stop}"
+            raise ValueError(
+                f"position {shown} does not fit goals of {sizes[0]} numbers; it counts numbers of a goal, not columns "
+                "of an observation"
+            )
         counted = len(range(*self.counted.indices(sizes[0])))
         scale = self.scale if isinstance(self.scale, tuple) else (self.scale,)
         if not all(isinstance(length, int | float) and 0 < length < float("inf") for length in scale):

@@ -43,7 +43,7 @@ def goal_test(goals: GoalSet, reached: Reached | None, env: Any) -> GoalTest:
 
     Raises:
         ValueError: `reached` is neither a distance above 0 nor a function, or it is None and the environment has no
-            `compute_reward`.
+            `compute_reward`, or one that is not sparse.
     """
     if reached is None:
         base = None if env is None else env.unwrapped
@@ -51,11 +51,27 @@ def goal_test(goals: GoalSet, reached: Reached | None, env: Any) -> GoalTest:
         if compute is None:
             what = "there is no environment to ask" if base is None else f"{base} has no compute_reward"
             raise ValueError(f"{what}: give reached=, the distance within which a goal is reached")
+        check_sparse(compute, goals.goal_dim, base)
         return lambda offset: (
             compute(offset, np.zeros_like(offset), {}) == compute(np.zeros_like(offset), np.zeros_like(offset), {})
         )
     if callable(reached):
         return lambda offset: np.asarray(reached(offset), dtype=bool)
-    if not (isinstance(reached, int | float) and reached > 0):
+    number = isinstance(reached, int | float | np.number) and not isinstance(reached, bool)
+    if not (number and 0 < reached < np.inf):
         raise ValueError(f"reached is {reached!r}; give a distance above 0, or a function of the differences")
     return lambda offset: goals.length(np.atleast_2d(offset)).reshape(offset.shape[:-1]) <= reached
+
+
+def check_sparse(compute_reward: Callable[..., Any], goal_dim: int, env: Any) -> None:
+    """Check that the reward of a GoalEnv has two values: one where the goal is reached, one elsewhere.
+
+    Raises:
+        ValueError: It has more.
+    """
+    offsets = np.geomspace(1e-3, 10.0, 9)[:, None] * np.ones(goal_dim)
+    if len(np.unique([np.asarray(compute_reward(offset, np.zeros(goal_dim), {})) for offset in offsets])) > 2:
+        raise ValueError(
+            f"compute_reward of {env} is not sparse, so it does not tell where a goal is reached: make the environment "
+            "with its sparse reward, or give reached= and success="
+        )

@@ -8,6 +8,7 @@ import gymnasium
 import numpy as np
 
 from shaping.success.info import IS_SUCCESS, Success, succeeded
+from shaping.success.reached import check_sparse
 
 HORIZONS = ("horizon", "_max_episode_steps")
 """Attributes that tell the time limit: of an environment that ends its episodes itself, and of Gymnasium's wrapper."""
@@ -33,7 +34,8 @@ class SparseSuccess(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs):
         horizon: Maximum number of steps of an episode.
 
     Raises:
-        ValueError: The environment has no time limit, or an episode ends and nothing tells whether it succeeded.
+        ValueError: The environment has no time limit, or an episode ends and nothing tells whether it succeeded, or it
+            is asked of a `compute_reward` that is not sparse.
     """
 
     def __init__(self, env: gymnasium.Env, success: Success | None = None) -> None:
@@ -42,7 +44,7 @@ class SparseSuccess(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs):
         limits = [env.get_wrapper_attr(name) for name in HORIZONS if env.has_wrapper_attr(name)]
         if not limits:
             raise ValueError(f"{env.unwrapped} has no time limit: give gymnasium.make max_episode_steps=")
-        self.success, self.horizon = success, int(min(limits))
+        self.success, self.horizon, self._is_sparse = success, int(min(limits)), False
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take a step and ask whether it succeeded."""
@@ -60,4 +62,7 @@ class SparseSuccess(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs):
         achieved, desired = observation["achieved_goal"], observation["desired_goal"]
         if hasattr(base, "compute_terminated") and base.compute_terminated(achieved, desired, info):
             return True
+        if not self._is_sparse:
+            check_sparse(base.compute_reward, len(desired), base)
+            self._is_sparse = True
         return bool(np.all(base.compute_reward(achieved, desired, info) == base.compute_reward(desired, desired, info)))

@@ -1,6 +1,7 @@
 """A task made of any Gymnasium environment, and what every command does with it."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import gymnasium as gym
@@ -9,7 +10,8 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import TimeLimit
 
-from agents import runs
+from agents import fit_value, runs
+from agents.collecting.finite_env import FiniteEnv
 from agents.collecting.stateful import get_states, set_states
 from agents.compare import main as compare
 from agents.config import TrainConfig
@@ -21,11 +23,13 @@ from agents.train import main as train
 from agents.train import parse
 from perception.visualize.__main__ import main as visualize
 from shaping import BoxGoals
+from shaping.success.reached import goal_test
 from shaping.success.sparse import SparseSuccess
 from tests.agents.corridor import Corridor, corridor, make, write_demonstration
 from tests.agents.one_line import one_line
 
 NAME = "tests.agents.corridor:corridor"
+GOALS = BoxGoals(6, achieved=slice(0, 2), desired=slice(2, 4))
 SHORT = ["--evaluation.episodes", "1", "--evaluation.final-episodes", "2", "--parallel", "off"]
 
 
@@ -125,8 +129,77 @@ def test_settings_of_the_task_are_defaults(here):
             parse(["--task", "odd"])
     finally:
         del registry._TASKS["odd"]
+    register_task("odd", Task(corridor.make, corridor.views, settings={"potential.radius": "big"}))
+    try:
+        with pytest.raises(ValueError, match=r"settings of the task: potential\.radius is 'big'; .* valid number"):
+            parse(["--task", "odd"])
+    finally:
+        del registry._TASKS["odd"]
     with pytest.raises(ValueError, match="is of version 7 of agents"):
         register_task("later", Task(corridor.make, corridor.views, version=7))
+
+
+def test_a_file_with_some_settings_leaves_the_others_to_the_task(here, capsys):
+    Path("some.json").write_text('{"seed": 4, "potential": {"spacing": 0.05}}')
+    config = parse(["--task", NAME, "--config", "some.json"])
+    potential, default = config.potential, parse(["--task", NAME])
+    assert (config.seed, potential.spacing, potential.radius, config.steps) == (4, 0.05, 0.9, 120)
+    assert config == replace(default, seed=4, potential=replace(default.potential, spacing=0.05))
+    Path("gail.json").write_text('{"method": "gail", "task": "push-slot", "obs": "pointcloud"}')
+    assert parse(["--config", "gail.json"]) == parse(["--method", "gail", "--obs", "pointcloud"])
+    assert "--config gone.json: no such file" in one_line(train, ["--config", "gone.json"], capsys)
+    assert "--config has no effect with --resume" in one_line(
+        train, ["--resume", "run", "--config", "some.json"], capsys
+    )
+
+
+@pytest.mark.parametrize(
+    "space, said",
+    [
+        (gym.spaces.Box(0, 5, (2,), np.int32), "real numbers: convert them in a wrapper"),
+        (gym.spaces.Box(np.float32([-1, 0]), np.float32([1, 0])), r"numbers \[1\] have no range"),
+        (gym.spaces.Box(-np.inf, np.inf, (2,)), "a bounded Box of one axis"),
+        (gym.spaces.Discrete(3), "a bounded Box of one axis"),
+    ],
+)
+def test_actions_that_an_agent_cannot_have_are_refused(space, said):
+    def other(render_mode=None):
+        return gym.wrappers.TransformAction(make(render_mode=render_mode), lambda action: action, space)
+
+    with pytest.raises(ValueError, match=said):
+        gymnasium_task(other)
+    with pytest.raises(ValueError, match=said):
+        fit_value(other(), BoxGoals(6, achieved=slice(0, 2), desired=slice(2, 4)), reached=0.1)
+
+
+class Dense(Corridor):
+    """The same with a reward that is not sparse."""
+
+    def compute_reward(self, achieved, desired, info):
+        return -np.linalg.norm(achieved - desired, axis=-1)
+
+
+def test_a_dense_reward_does_not_tell_success():
+    """It is refused, unless the user says what is reached."""
+    with pytest.raises(ValueError, match=r"compute_reward of .* is not sparse.* give reached= and success="):
+        goal_test(GOALS, None, Dense())
+    for wrong in (float("inf"), float("nan"), -1.0):
+        with pytest.raises(ValueError, match="give a distance above 0"):
+            goal_test(GOALS, wrong, Dense())
+    near = goal_test(GOALS, 0.1, Dense())
+    assert near(np.array([[0.05, 0.0], [0.2, 0.0]])).tolist() == [True, False]
+
+
+def test_an_observation_of_another_shape_is_one_line():
+    class Wrong(gym.ObservationWrapper):
+        def observation(self, observation):
+            return observation[:-1]
+
+    env = FiniteEnv(Wrong(corridor.make(obs="state", grids=1, render_mode=None)), "training")
+    with pytest.raises(
+        ValueError, match=r"returned an observation of shape \(5,\), but its observation space has \(6,\)"
+    ):
+        env.reset(seed=0)
 
 
 def test_an_observation_of_another_name_is_one_line(here, capsys):

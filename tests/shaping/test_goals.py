@@ -131,7 +131,11 @@ def test_goals_of_a_flattened_dictionary_are_those_of_its_parts():
         ({"displacement": slice(0, 2), "achieved": slice(0, 2), "desired": slice(2, 4)}, "given by displacement="),
         ({"achieved": slice(0, 2), "desired": slice(2, 5)}, "columns 0:2, 2:5 do not fit"),
         ({"displacement": slice(4, 7)}, "columns 4:7 do not fit each other and an observation of 6 numbers"),
-        ({"displacement": slice(0, 2), "position": slice(2, 3)}, "do not fit goals of 2 numbers"),
+        ({"displacement": slice(0, 2), "position": slice(2, 3)}, "position 2:3 does not fit goals of 2 numbers"),
+        (
+            {"displacement": slice(0, 3), "position": slice(2, 5)},
+            "position 2:5 does not fit goals of 3 numbers; it counts",
+        ),
         ({"displacement": slice(0, 2), "scale": (1.0, 1.0, 1.0)}, "do not fit goals of 2 numbers"),
         ({"displacement": slice(0, 2), "scale": 0.0}, "scale is 0.0; give a length above 0"),
         ({"displacement": slice(0, 2), "scale": float("inf")}, "scale is inf"),

@@ -16,6 +16,7 @@ from agents.prior.episodes import (
     save_episodes,
 )
 from agents.prior.learner import make_goal_learner, make_play
+from agents.tasks.actions import to_environment
 from envs.demonstrations import Trajectory, save_demonstrations
 from shaping import BoxGoals
 
@@ -73,6 +74,24 @@ def test_episodes_come_back_from_the_buffer_and_from_a_file(tmp_path):
     shown = np.zeros((5, 8), np.float32), np.ones((4, 2), np.float32)
     save_demonstrations(tmp_path / "demonstrations.hdf5", [Trajectory({"state": shown[0]}, shown[1])], {})
     assert same([episode[:2] for episode in load_episodes(tmp_path / "demonstrations.hdf5", "state")], [shown])
+
+
+def test_actions_of_a_file_are_those_of_the_environment(tmp_path):
+    """They are rescaled from its bounds to [−1, 1]; beyond these, or of another width, they are refused."""
+    low, high = bounds = np.array([-0.5, 0.0]), np.array([0.5, 4.0])
+    agents = np.random.default_rng(0).uniform(-1, 1, (6, 2)).astype(np.float32)
+    recorded = to_environment(agents, bounds)
+    np.testing.assert_allclose(recorded, low + (agents + 1) / 2 * (high - low), atol=1e-6)
+    path = tmp_path / "play.npz"
+    np.savez(path, state=np.zeros((7, 8)), actions=recorded)
+    (episode,) = load_episodes(path, "state", bounds)
+    np.testing.assert_allclose(episode.actions, agents, atol=1e-6)
+    np.savez(path, state=np.zeros((7, 8)), actions=recorded + high)
+    with pytest.raises(ValueError, match=r"actions: row \d is .*, outside \["):
+        load_episodes(path, "state", bounds)
+    np.savez(path, state=np.zeros((7, 8)), actions=recorded[:, :1])
+    with pytest.raises(ValueError, match=r"actions: shape is \(6, 1\), not"):
+        load_episodes(path, "state", bounds)
 
 
 @pytest.mark.parametrize("obs", ["state", pytest.param("pointcloud", marks=pytest.mark.slow)])
