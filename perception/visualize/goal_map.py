@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from agents.config import default_config
-from agents.methods.demonstrations import load_trajectories
+from agents.methods.demonstrations import load_trajectories, refuse_failed
 from agents.methods.potential import load_estimator, make_potential
 from agents.tasks import first_observation, get_task, make_env
 from agents.tasks.named import register_named
@@ -54,7 +54,7 @@ def draw_potentials(config: VisualizeConfig) -> Figure:
 
     Raises:
         FileNotFoundError: A file is missing.
-        ValueError: The goal has no such number, or the files do not fit.
+        ValueError: The goal has no such number, the files do not fit, or a demonstration does not end in success.
     """
     task = get_task(config.task)
     obs = config.obs or first_observation(config.task)
@@ -65,8 +65,10 @@ def draw_potentials(config: VisualizeConfig) -> Figure:
     training = replace(usual, task=config.task, **files)
     estimator, radii = load_estimator(training), config.radius or (usual.potential.radius,)
     with closing(make_env(training)) as env:
-        demonstrations = [found.observations[obs] for found in load_trajectories(training, env)]
+        trajectories = load_trajectories(training, env)
+        refuse_failed(trajectories, training, env)
         start, _ = env.reset(seed=config.seed)
+    demonstrations = [trajectory.observations[obs] for trajectory in trajectories]
     figure = Figure(figsize=(6.5 * len(radii), 5.5 * len(config.combine)), layout="constrained", dpi=110)
     places = figure.subplots(len(config.combine), len(radii), squeeze=False)
     for place, (form, radius) in zip(places.flat, itertools.product(config.combine, radii), strict=True):

@@ -25,6 +25,7 @@ from perception.visualize.__main__ import main as visualize
 from shaping import BoxGoals
 from shaping.success.reached import goal_test
 from shaping.success.sparse import SparseSuccess
+from shaping.value import ValueEstimator
 from tests.agents.corridor import Corridor, corridor, make, write_demonstration
 from tests.agents.one_line import one_line
 
@@ -246,3 +247,12 @@ def test_a_file_and_a_preset_are_not_both_taken(here, capsys):
 @pytest.mark.parametrize("words", [["--axes", "1", "0"], ["--task", NAME, "--window"]])
 def test_a_setting_of_the_other_kind_of_task_is_refused(words, here, capsys):
     assert "has no effect with --task" in one_line(visualize, words, capsys)
+
+
+def test_a_map_needs_a_demonstration_that_succeeds(here, capsys):
+    """As a training does, so that the map is that of its Φ."""
+    write_demonstration(here / "short.hdf5", stop=4)
+    estimator = ValueEstimator("place", "identity", hidden=(8,), action_dim=2, gamma=0.99, goals=GOALS)
+    estimator.save(here / "prior.pt")
+    words = ["--task", NAME, "--estimator", "prior.pt", "--demonstrations", "short.hdf5", "--out", "pictures"]
+    assert "demo_0 is no success at its end" in one_line(visualize, words, capsys)
