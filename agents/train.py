@@ -1,7 +1,6 @@
 """Train an agent: ``python -m agents.train --obs pointcloud``."""
 
 import copy
-import json
 import sys
 from contextlib import closing
 from dataclasses import replace
@@ -19,7 +18,7 @@ from agents.collecting.worker import Inline, Worker
 from agents.config import METHODS, PRESETS, TrainConfig, default_config
 from agents.config.command import command
 from agents.config.command_line import refuse_changes, refuse_unused, value_of
-from agents.config.file import Settings, read_config_file, to_json
+from agents.config.file import Settings, read_config_file, read_settings, to_json
 from agents.evaluation.episodes import EVALUATION_SEED, Evaluator, evaluate
 from agents.methods import collect_beside, make_agent
 from agents.methods.encoder import check_encoder, needs_prior
@@ -213,13 +212,12 @@ def _default(arguments: list[str]) -> TrainConfig:
             raise ValueError("--config and --preset both give the defaults of all settings; leave one out")
         if not Path(file).exists():
             raise FileNotFoundError(f"--config {file}: no such file")
-        given = read_config_file(Path(file))  # names task, method and observation, or has the general ones
-        known = set(json.loads(Path(file).read_text()))
-        task, method, obs = (
-            value or (getattr(given, name) if name in known else None)
-            for name, value in (("task", task), ("method", method), ("obs", obs))
+        found = read_settings(Path(file))
+        given = (
+            {name: value for name, value in found.items() if isinstance(value, str)} if isinstance(found, dict) else {}
         )
-        preset = given.preset
+        preset, obs = given.get("preset"), obs or given.get("obs")
+        method, task = method or given.get("method"), task or given.get("task")
     settings = get_task(task).settings if task in available_tasks() else {}
     config = default_config(
         preset if preset in PRESETS else "default", obs or first_observation(task), method, settings

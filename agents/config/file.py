@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from agents.config.methods import METHODS
@@ -53,10 +54,19 @@ def to_json(config: Any) -> str:
 
 def flat(config: Any) -> dict[str, Any]:
     """Return all settings as plain data by name; nested settings are named "part.name"."""
-    data = json.loads(json.dumps(dataclasses.asdict(config), default=os.fspath))
+    data = as_data(config)
     parts = {name: part for name, part in data.items() if isinstance(part, dict)}
     settings = {name: value for name, value in data.items() if name not in parts}
     return settings | {f"{part}.{name}": value for part in parts for name, value in parts[part].items()}
+
+
+def as_data(config: Any) -> dict[str, Any]:
+    """Return a configuration as JSON represents it."""
+    return json.loads(json.dumps(dataclasses.asdict(config), default=_plain))
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else os.fspath(value)
 
 
 def unused(config: Any) -> list[str]:
@@ -84,15 +94,28 @@ def read_config_file(
         ValueError: The file is not regular, damaged, or not a configuration of this version; the message names the
             file and the setting.
     """
-    content = _content(path)
+    data = read_settings(path, kind)
     try:
-        data = json.loads(content)
-        data = _of_earlier_version(data) if kind is TrainConfig else data
         config = validated(kind, data if default is None else _merged(default, data))
         check(config)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: {error}") from error
     return config
+
+
+def read_settings(path: Path, kind: Any = TrainConfig) -> Any:
+    """Read the content of a configuration file, in the names of this version.
+
+    Raises:
+        FileNotFoundError: No such file.
+        ValueError: The file is not regular, or damaged; the message names it.
+    """
+    content = _content(path)
+    try:
+        data = json.loads(content)
+        return _of_earlier_version(data) if kind is TrainConfig else data
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: {error}") from error
 
 
 def is_of_earlier_version(path: Path) -> bool:
@@ -162,7 +185,7 @@ def _merged(default: Any, data: Any) -> Any:
     """Return the settings of a file, and those of `default` where the file has none."""
     if not isinstance(data, dict):
         return data
-    settings = json.loads(json.dumps(dataclasses.asdict(default), default=os.fspath))
+    settings = as_data(default)
     parts = {name for name, part in settings.items() if isinstance(part, dict) and isinstance(data.get(name), dict)}
     return settings | data | {name: settings[name] | data[name] for name in parts}
 

@@ -1,12 +1,10 @@
 """Presets of a training, and the defaults of tasks and methods on top of them."""
 
-import json
-import os
 from collections.abc import Mapping
-from dataclasses import asdict, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from agents.config.file import validated
+from agents.config.file import as_data, validated
 from agents.config.methods import BC_STEPS, METHODS
 from agents.config.train import EvaluationConfig, LearnerConfig, PotentialConfig, TrainConfig
 
@@ -87,9 +85,11 @@ def with_settings(config: TrainConfig, settings: Mapping[str, Any]) -> TrainConf
         known = {setting.name for setting in fields(owner)} if is_dataclass(owner) else set()
         if last not in known:
             raise ValueError(f"settings of the task: unknown setting {name!r}")
+        if is_dataclass(getattr(owner, last)):
+            raise ValueError(f"settings of the task: {name!r} is a group; give each setting, such as '{name}.NAME'")
         changed: Any = replace(owner, **{last: value})  # type: ignore[type-var]
         config = replace(config, **{part: changed}) if part else changed
     try:
-        return validated(TrainConfig, json.loads(json.dumps(asdict(config), default=os.fspath)))
+        return validated(TrainConfig, as_data(config))
     except (TypeError, ValueError) as error:
         raise ValueError(f"settings of the task: {error}") from error

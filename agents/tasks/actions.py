@@ -22,17 +22,21 @@ def check_actions(space: spaces.Space) -> None:
         raise ValueError(f"actions are {space}: numbers {fixed} have no range; leave them out in a wrapper")
 
 
+def is_unit(bounds: Bounds) -> bool:
+    """Return whether the bounds of an action are −1 and 1."""
+    low, high = bounds
+    return bool((low == -1).all() and (high == 1).all())
+
+
 def to_agent(actions: Float[np.ndarray, "steps actions"], bounds: Bounds) -> Float[np.ndarray, "steps actions"]:
     """Return actions of an environment, rescaled to [−1, 1]."""
-    low, high = bounds
-    if (low == -1).all() and (high == 1).all():
-        return actions
-    return (2 * (actions - low) / (high - low) - 1).astype(np.float32)
+    low, high = (np.asarray(bound, float) for bound in bounds)
+    return actions if is_unit(bounds) else (2 * (actions - low) / (high - low) - 1).astype(np.float32)
 
 
 def to_environment(actions: Float[np.ndarray, "steps actions"], bounds: Bounds) -> Float[np.ndarray, "steps actions"]:
     """Return actions of an agent, rescaled from [−1, 1] to the bounds of an environment."""
-    low, high = bounds
-    if (low == -1).all() and (high == 1).all():
+    low, high = (np.asarray(bound, float) for bound in bounds)
+    if is_unit(bounds):
         return actions
-    return (low + (actions + 1) * (high - low) / 2).astype(np.float32)
+    return np.clip(low + (np.asarray(actions, float) + 1) * (high - low) / 2, low, high).astype(np.float32)

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
-from agents.tasks.actions import check_actions
+from agents.tasks.actions import check_actions, is_unit
 from agents.tasks.contract import Task, View
 from agents.tasks.replayed import Replayed
 from shaping.goals import GoalSet, dict_goals
@@ -60,8 +60,8 @@ def gymnasium_task(
         action_meaning: Columns, units and frame of an action, in a line.
 
     Raises:
-        ValueError: The environment has no time limit, or no such actions; its `compute_reward` is not sparse; the goal
-            set does not fit; or `settings` are no dictionary.
+        ValueError: The environment has no time limit, or no such actions; the goal set does not fit; or `settings` are
+            no dictionary.
     """
     if not isinstance(settings or {}, Mapping):
         raise ValueError(f"settings are {settings!r:.80}; give a dictionary, such as {{'potential.radius': 0.5}}")
@@ -78,8 +78,12 @@ def gymnasium_task(
                 f"observations have shape {flat.observation_space.shape}, but the goals are for "
                 f"{goals.observation_shape}"
             )
-        known = goals is not None and (reached is not None or is_goal_env)
-        test = goal_test(goals, reached, env) if known and goals is not None else None
+        test = None
+        if goals is not None and reached is not None:
+            test = goal_test(goals, reached, env)
+        elif goals is not None and is_goal_env:
+            with suppress(ValueError):  # where it does not tell, `Play` refuses, with its reason
+                test = goal_test(goals, None, env)
 
     def make_play(**_: Any) -> gym.Env:
         assert play is not None and goals is not None
@@ -117,6 +121,6 @@ def _flat(env: gym.Env, success: Success | None) -> gym.Env:
         with warnings.catch_warnings():  # Gymnasium's, that the bounds of the space lose digits
             warnings.simplefilter("ignore", UserWarning)
             env = gym.wrappers.DtypeObservation(env, np.float32)
-    if (bounds.low != -1).any() or (bounds.high != 1).any():
+    if not is_unit((bounds.low, bounds.high)):
         env = gym.wrappers.RescaleAction(env, np.float32(-1.0), np.float32(1.0))
     return env

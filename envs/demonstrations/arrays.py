@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from envs.demonstrations.dataset import OBSERVATION, Dataset
+from envs.demonstrations.dataset import OBSERVATION, Dataset, MissingError
 from envs.demonstrations.hdf5 import BUDGET, damaged, is_native, size_of
 from envs.demonstrations.trajectory import Trajectory, check, check_rows
 from envs.files import open_regular
@@ -111,7 +111,7 @@ def _chosen(found: Sequence[str], names: Sequence[str] | None, path: Path) -> li
     known = [name for name in found if name not in (*SIGNALS, ENDS)]
     missing = [name for name in names or () if name not in known]
     if missing:
-        raise ValueError(f"{path}: {missing[0]}: is missing; it has {', '.join(known) or 'no observation'}")
+        raise MissingError(f"{path}: {missing[0]}: is missing; it has {', '.join(known) or 'no observation'}")
     return [name for name in found if names is None or name in (*names, *SIGNALS, ENDS)]
 
 

@@ -12,6 +12,10 @@ OBSERVATION = "observation"  # name of an observation where the file has none
 Keys = Mapping[str, str | Sequence[str]]  # name of an observation → names in the file, which are concatenated
 
 
+class MissingError(ValueError):
+    """A file does not hold an observation that was asked for."""
+
+
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """Demonstrations and the description of their environment.

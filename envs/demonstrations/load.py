@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from envs.demonstrations.dataset import renaming
+from envs.demonstrations.dataset import MissingError, renaming
 from envs.demonstrations.hdf5 import Reader, opened
 from envs.demonstrations.read import MINARI, is_dataset, read_demonstrations
 from envs.demonstrations.robomimic import read_trajectories
@@ -69,8 +69,8 @@ def load_demonstrations(
     if obs is not None and (path.suffix in (".npz", ".npy") or str(path).startswith(MINARI) or is_dataset(path)):
         try:
             trajectories = read_demonstrations(path, {obs: obs}, filter_key)
-        except ValueError as error:
-            raise ValueError(f"{error}{renaming(path, obs) if f'{obs}: is missing' in str(error) else ''}") from error
+        except MissingError as error:
+            raise ValueError(f"{error}{renaming(path, obs)}") from error
         for trajectory in trajectories:
             check_rows(trajectory.observations[obs], shapes[obs], f"{path}: {trajectory.name}: {obs}")
             if trajectory.actions is not None:

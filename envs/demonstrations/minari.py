@@ -19,7 +19,7 @@ import gymnasium as gym
 import h5py
 import numpy as np
 
-from envs.demonstrations.dataset import OBSERVATION, Dataset
+from envs.demonstrations.dataset import OBSERVATION, Dataset, MissingError
 from envs.demonstrations.hdf5 import Reader, damaged, has, members, opened, read
 from envs.demonstrations.save import check_writable
 from envs.demonstrations.trajectory import Shape, Trajectory, check, check_length
@@ -259,7 +259,7 @@ def _declared(
     arrays = {}
     for name in chosen:
         if name not in found:
-            raise ValueError(f"{where}: obs/{name}: is missing; it has {', '.join(found) or 'no observation'}")
+            raise MissingError(f"{where}: obs/{name}: is missing; it has {', '.join(found) or 'no observation'}")
         if name in images:
             raise ValueError(f"{where}: obs/{name}: is stored as JPEG, which is not read")
         arrays[f"obs/{name}"] = reader.declared(*found[name], None, f"{where}: obs/{name}")

@@ -11,7 +11,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from envs.demonstrations.dataset import Dataset
+from envs.demonstrations.dataset import Dataset, MissingError
 from envs.demonstrations.hdf5 import Reader, has, members, opened, read
 from envs.demonstrations.trajectory import Shape, Trajectory, check, check_length, check_rows
 
@@ -44,7 +44,7 @@ def read_robomimic(path: Path, names: Sequence[str] | None, filter_key: str | No
         def choose(found: Sequence[str], where: str) -> dict[str, None]:
             missing = [name for name in names or () if name not in found]
             if missing:
-                raise ValueError(f"{where}/{missing[0]}: is missing; it has {', '.join(found) or 'no observation'}")
+                raise MissingError(f"{where}/{missing[0]}: is missing; it has {', '.join(found) or 'no observation'}")
             chosen = [name for name in found if name not in left_out] if names is None else names
             if not chosen:
                 raise ValueError(f"{where}: has no observation")

@@ -51,7 +51,7 @@ def goal_test(goals: GoalSet, reached: Reached | None, env: Any) -> GoalTest:
         if compute is None:
             what = "there is no environment to ask" if base is None else f"{base} has no compute_reward"
             raise ValueError(f"{what}: give reached=, the distance within which a goal is reached")
-        check_sparse(compute, goals.goal_dim, base)
+        check_sparse(compute, np.zeros(goals.goal_dim), base, {})
         return lambda offset: (
             compute(offset, np.zeros_like(offset), {}) == compute(np.zeros_like(offset), np.zeros_like(offset), {})
         )
@@ -63,15 +63,27 @@ def goal_test(goals: GoalSet, reached: Reached | None, env: Any) -> GoalTest:
     return lambda offset: goals.length(np.atleast_2d(offset)).reshape(offset.shape[:-1]) <= reached
 
 
-def check_sparse(compute_reward: Callable[..., Any], goal_dim: int, env: Any) -> None:
-    """Check that the reward of a GoalEnv has two values: one where the goal is reached, one elsewhere.
+def check_sparse(compute_reward: Callable[..., Any], zero: np.ndarray, env: Any, info: dict[str, Any]) -> None:
+    """Check that the reward of a GoalEnv tells where a goal is reached.
+
+    A reward that is different at more than four of nine distances between 0.001 and 10 is taken for a dense one.
+
+    Args:
+        compute_reward: Method of the environment.
+        zero: Zeros of the shape of a goal.
+        env: Environment, for messages.
+        info: Last argument of `compute_reward`.
 
     Raises:
-        ValueError: It has more.
+        ValueError: It is dense, or it needs more than the goals.
     """
-    offsets = np.geomspace(1e-3, 10.0, 9)[:, None] * np.ones(goal_dim)
-    if len(np.unique([np.asarray(compute_reward(offset, np.zeros(goal_dim), {})) for offset in offsets])) > 2:
+    remedy = "give reached=, the distance within which a goal is reached"
+    try:
+        rewards = {float(compute_reward(zero + offset, zero, info)) for offset in np.geomspace(1e-3, 10.0, 9)}
+    except Exception as error:  # whatever the environment raises
+        raise ValueError(f"compute_reward of {env} failed ({type(error).__name__}: {error}); {remedy}") from error
+    if len(rewards) > 4:
         raise ValueError(
             f"compute_reward of {env} is not sparse, so it does not tell where a goal is reached: make the environment "
-            "with its sparse reward, or give reached= and success="
+            f"with its sparse reward, or {remedy}; success= asks info for the success of the task"
         )

@@ -63,6 +63,6 @@ class SparseSuccess(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs):
         if hasattr(base, "compute_terminated") and base.compute_terminated(achieved, desired, info):
             return True
         if not self._is_sparse:
-            check_sparse(base.compute_reward, len(desired), base)
+            check_sparse(base.compute_reward, np.zeros(np.shape(desired)), base, info)
             self._is_sparse = True
         return bool(np.all(base.compute_reward(achieved, desired, info) == base.compute_reward(desired, desired, info)))

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -14,7 +15,7 @@ from agents import fit_value, runs
 from agents.collecting.finite_env import FiniteEnv
 from agents.collecting.stateful import get_states, set_states
 from agents.compare import main as compare
-from agents.config import TrainConfig
+from agents.config import TrainConfig, default_config
 from agents.evaluate import main as evaluate
 from agents.methods.demonstrations import load_trajectories, refuse_failed
 from agents.pretrain import main as pretrain
@@ -136,6 +137,9 @@ def test_settings_of_the_task_are_defaults(here):
             parse(["--task", "odd"])
     finally:
         del registry._TASKS["odd"]
+    with pytest.raises(ValueError, match=r"'potential' is a group; give each setting, such as 'potential\.NAME'"):
+        default_config("default", "state", None, {"potential": {"radius": 0.1}})
+    assert default_config("default", "state", None, {"steps": np.int64(50)}).steps == 50
     with pytest.raises(ValueError, match="is of version 7 of agents"):
         register_task("later", Task(corridor.make, corridor.views, version=7))
 
@@ -148,6 +152,9 @@ def test_a_file_with_some_settings_leaves_the_others_to_the_task(here, capsys):
     assert config == replace(default, seed=4, potential=replace(default.potential, spacing=0.05))
     Path("gail.json").write_text('{"method": "gail", "task": "push-slot", "obs": "pointcloud"}')
     assert parse(["--config", "gail.json"]) == parse(["--method", "gail", "--obs", "pointcloud"])
+    Path("paper.json").write_text('{"preset": "paper", "learner": {"update_ratio": 1.0}}')
+    paper = parse(["--preset", "paper"])
+    assert parse(["--config", "paper.json"]) == replace(paper, learner=replace(paper.learner, update_ratio=1.0))
     assert "--config gone.json: no such file" in one_line(train, ["--config", "gone.json"], capsys)
     assert "--config has no effect with --resume" in one_line(
         train, ["--resume", "run", "--config", "some.json"], capsys
@@ -174,16 +181,52 @@ def test_actions_that_an_agent_cannot_have_are_refused(space, said):
 
 
 class Dense(Corridor):
-    """The same with a reward that is not sparse."""
+    """The same with a reward that is not sparse, and `info` as given."""
+
+    said: ClassVar[dict[str, bool]] = {}
+
+    def step(self, action):
+        return (*super().step(action)[:4], self.said)
 
     def compute_reward(self, achieved, desired, info):
         return -np.linalg.norm(achieved - desired, axis=-1)
 
 
+class DenseSaid(Dense):
+    said: ClassVar[dict[str, bool]] = {"won": False}
+
+
+class Asking(Corridor):
+    """Its reward reads `info`."""
+
+    def compute_reward(self, achieved, desired, info):
+        return super().compute_reward(achieved, desired, {}) + 0 * info["height"]
+
+
+def dense(render_mode=None):
+    return TimeLimit(DenseSaid(render_mode), 40)
+
+
+def test_a_reward_that_reads_info_needs_the_distance():
+    with pytest.raises(ValueError, match=r"compute_reward of .* failed \(KeyError: 'height'\); give reached="):
+        goal_test(GOALS, None, Asking())
+
+
 def test_a_dense_reward_does_not_tell_success():
     """It is refused, unless the user says what is reached."""
-    with pytest.raises(ValueError, match=r"compute_reward of .* is not sparse.* give reached= and success="):
+    with pytest.raises(ValueError, match=r"compute_reward of .* is not sparse.* give reached=.* success="):
         goal_test(GOALS, None, Dense())
+    steps = SparseSuccess(TimeLimit(Dense(), 40))
+    steps.reset(seed=0)
+    with pytest.raises(ValueError, match="is not sparse"):
+        steps.step(np.full(2, 3.6))
+    task = gymnasium_task(dense, dense, success="won")  # which needs no prior
+    assert task.view("state").reached is None
+    env = task.make(obs="state", grids=1, render_mode=None)
+    env.reset(seed=0)
+    assert not env.step(np.zeros(2))[4]["is_success"]
+    with pytest.raises(ValueError, match="is not sparse"):
+        task.make_play()
     for wrong in (float("inf"), float("nan"), -1.0):
         with pytest.raises(ValueError, match="give a distance above 0"):
             goal_test(GOALS, wrong, Dense())

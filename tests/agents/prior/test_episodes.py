@@ -81,6 +81,9 @@ def test_actions_of_a_file_are_those_of_the_environment(tmp_path):
     low, high = bounds = np.array([-0.5, 0.0]), np.array([0.5, 4.0])
     agents = np.random.default_rng(0).uniform(-1, 1, (6, 2)).astype(np.float32)
     recorded = to_environment(agents, bounds)
+    wide = np.array([-100.0, -7.3]), np.array([0.5, 0.1])
+    ends = to_environment(np.float32([[-1, 1], [1, -1]]), wide)
+    np.testing.assert_array_equal(ends, np.float32([[-100, 0.1], [0.5, -7.3]]))  # rounding does not pass the bounds
     np.testing.assert_allclose(recorded, low + (agents + 1) / 2 * (high - low), atol=1e-6)
     path = tmp_path / "play.npz"
     np.savez(path, state=np.zeros((7, 8)), actions=recorded)
