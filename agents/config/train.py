@@ -123,7 +123,8 @@ class TrainConfig:
     estimator: Path | None = None
     """File of the pre-trained Ṽ_g; default: the shipped file for the observation and, if there is one, the encoder."""
     demonstrations: Path | None = None
-    """HDF5 file of demonstrations; default: the shipped file for the number of grids."""
+    """File of demonstrations: HDF5, NumPy, or a Minari data set (directory or minari:ID); default: the shipped file for
+    the number of grids."""
     filter_key: str | None = None
     """Name of the mask in the HDF5 file that lists the demonstrations to use, e.g. train; default: all
     demonstrations."""

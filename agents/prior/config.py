@@ -166,7 +166,8 @@ class OfflinePretrainConfig(PriorConfig):
     """
 
     data: Path = field(kw_only=True)
-    """Episodes: .npz of agents.pretrain --record-play, or HDF5 of demonstrations with actions."""
+    """Episodes with actions of the environment: .npz of agents.pretrain --record-play, HDF5 of demonstrations, or a
+    Minari data set."""
     steps: Annotated[int, COUNT] = 30_000
     """Gradient steps."""
     learner: OfflineConfig = field(default_factory=OfflineConfig)

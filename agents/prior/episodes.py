@@ -174,8 +174,9 @@ def load_episodes(path: Path, obs: str, bounds: Bounds | None = None) -> list[Ep
     for found in read_demonstrations(path):
         if obs not in found.observations or found.actions is None:
             has = ", ".join([*found.observations, *["actions"] * (found.actions is not None)])
+            remedy = "" if obs in found.observations else renaming(path, obs)
             raise ValueError(
-                f"{path}: {found.name or 'the episode'} lacks {obs!r} or its actions; it has {has}{renaming(path, obs)}"
+                f"{path}: {found.name or 'the episode'} lacks {obs!r} or its actions; it has {has}{remedy}"
             )
         actions = found.actions
         if bounds is not None:
