@@ -19,12 +19,13 @@ from agents.launch.matrix import CompareConfig, found_runs, plan
 from agents.launch.ray_cluster import run_on_ray
 from agents.launch.slurm import submit
 from agents.launch.training import missing
+from agents.report.contributions import contributions_table
 from agents.report.curves import draw_curves, draw_trainings
-from agents.report.encoders import EXPLANATION, HEADINGS, encoder_cells, encoder_rows, has_own_encoder
+from agents.report.encoders import encoder_rows, encoder_table, has_own_encoder
 from agents.report.outcome import read_outcome
 from agents.report.page import PICTURES, write_page
 from agents.report.profiles import draw_profiles
-from agents.report.table import PAPER, paper_of, results, results_table
+from agents.report.table import PAPER, paper_of, results_table
 from agents.runs.machine import remark
 from agents.tasks.named import register_named
 from envs.command import one_line_errors
@@ -67,13 +68,12 @@ def main(arguments: list[str] | None = None) -> None:
             return
     outcomes = {label: [read_outcome(directory) for directory in found] for label, found in groups.items()}
     busy = remark(*(run.others for found in outcomes.values() for run in found if run.others is not None))
-    rows = results(outcomes, config.reference)
     compared = f"{PAPER}\n" * any(paper_of(run) is not None for found in outcomes.values() for run in found)
     remarks = compared + f"{busy}\n" * bool(busy) + _other_settings(trainings)
     encoders = encoder_rows(outcomes) if config.encoder or has_own_encoder(outcomes) else []
-    cells = encoder_cells(encoders)
-    tables = results_table(rows) + f"\n{EXPLANATION}\n\n{results_table(cells, HEADINGS)}" * bool(encoders)
-    text = tables, f"\n{remarks}" * bool(remarks)
+    made = [results_table(outcomes, config.reference), contributions_table(outcomes), encoder_table(encoders)]
+    tables = [table for table in made if table.rows]
+    text = "\n".join(table.markdown() for table in tables), f"\n{remarks}" * bool(remarks)
     try:
         config.out.mkdir(parents=True, exist_ok=True)
         write_text(config.out / "report.md", FIGURES.join(text))
@@ -85,7 +85,7 @@ def main(arguments: list[str] | None = None) -> None:
         print("".join(text), flush=True)
     for name, draw in DRAWN.items():
         draw(outcomes, config.out / name)
-    write_page(config.out / "report.html", outcomes, rows, remarks, cells)
+    write_page(config.out / "report.html", outcomes, tables, remarks)
     written = [*REPORT, *[ENCODERS] * bool(encoders)]
     print(f"wrote {config.out}: {', '.join(sorted(written))}")
 

@@ -14,9 +14,9 @@ from agents.prior.config import GoalLearnerConfig, OfflineConfig
 from agents.prior.episodes import Episode, GoalReward, check_episodes, hindsight_replay
 from agents.prior.learner import HIDDEN, goal_learner
 from agents.prior.offline import learn_offline
+from agents.prior.plot import plot_calibration
 from agents.prior.value_head import fit_head
 from agents.progress import Meter
-from agents.report.calibration import plot_calibration
 from agents.sac.device import resolve_device
 from agents.tasks.actions import check_actions
 from envs.files import check_replaceable

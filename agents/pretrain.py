@@ -20,10 +20,10 @@ from agents.methods.memory import check_pretraining_memory
 from agents.prior.calibration import Calibration, calibrate
 from agents.prior.config import CONFIG, PretrainConfig, stored_config
 from agents.prior.episodes import recorded_episodes, save_episodes
+from agents.prior.files import refuse_existing, write_prior
 from agents.prior.learner import make_goal_learner, make_play
 from agents.prior.value_head import to_estimator
 from agents.progress import say
-from agents.report.prior import refuse_existing, write_prior
 from agents.runs.callbacks import Checkpoint, Progress
 from agents.runs.checkpoint import list_checkpoints, load_checkpoint, newest_intact, set_aside, step_of
 from agents.runs.fault_report import reporting

@@ -11,10 +11,10 @@ from agents.methods.encoder import encoder_info
 from agents.prior.calibration import Calibration, calibrate
 from agents.prior.config import OfflinePretrainConfig
 from agents.prior.episodes import check_episodes, hindsight_replay, load_episodes
+from agents.prior.files import refuse_existing, write_prior
 from agents.prior.learner import make_play
 from agents.prior.offline import learn_offline
 from agents.prior.value_head import to_estimator
-from agents.report.prior import refuse_existing, write_prior
 from agents.sac.device import resolve_device
 from agents.tasks import first_observation, get_task
 from agents.tasks.named import register_named

@@ -20,7 +20,7 @@ from agents.methods.encoder import encoder_info, is_pretrained
 from agents.progress import say
 from agents.report.outcome import Groups
 from agents.report.statistics import as_column, interquartile_mean
-from agents.report.table import median_and_worst
+from agents.report.table import Table, median_and_worst
 from agents.tasks import get_task, make_env
 from envs.files import read_regular
 
@@ -99,10 +99,10 @@ def encoder_rows(groups: Groups) -> list[EncoderRow]:
     return rows
 
 
-def encoder_cells(rows: Sequence[EncoderRow]) -> list[list[str]]:
-    """Return the cells of the table, ordered as `HEADINGS`."""
+def encoder_table(rows: Sequence[EncoderRow]) -> Table:
+    """Return the table of encoders."""
     first = next((row.step for row in rows if row.step is not None), None)
-    return [
+    cells = [
         [
             *(row.runs, row.encoder, row.training),
             _shown(row.parameters, "d"),
@@ -116,6 +116,7 @@ def encoder_cells(rows: Sequence[EncoderRow]) -> list[list[str]]:
         ]
         for row in rows
     ]
+    return Table("encoders", HEADINGS, cells, EXPLANATION, names=3)
 
 
 def _shown(value: float | None, form: str) -> str:

@@ -14,10 +14,8 @@ from agents.config import METHODS, TrainConfig
 from agents.config.file import Settings
 from agents.evaluation.film import film
 from agents.progress import say
-from agents.report.encoders import EXPLANATION
-from agents.report.encoders import HEADINGS as ENCODER_HEADINGS
 from agents.report.outcome import Groups, Outcome
-from agents.report.table import HEADINGS
+from agents.report.table import Table
 from agents.tasks import available_tasks, get_task
 from envs.files import write_text
 from perception.visualize.config import SLOT, VisualizeConfig
@@ -33,20 +31,17 @@ PICTURES = {
 """Pictures of the report with their captions."""
 
 
-def write_page(
-    path: Path, groups: Groups, rows: Sequence[Sequence[str]], remarks: str, encoders: Sequence[Sequence[str]] = ()
-) -> None:
+def write_page(path: Path, groups: Groups, tables: Sequence[Table], remarks: str) -> None:
     """Write the report; the pictures are read from its directory.
 
-    For each row of the table it has one episode of the run with the median success rate: the video in the run
+    For each row of the results it has one episode of the run with the median success rate: the video in the run
     directory, which is made if the directory has a policy. For each setting of a potential it has a map of Φ.
 
     Args:
         path: File.
         groups: Outcomes of the seeds by label.
-        rows: Cells of the table (`agents.report.table.results`).
-        remarks: Text below the table.
-        encoders: Cells of the table of encoders (`agents.report.encoders.encoder_cells`); empty without one.
+        tables: Tables, that of the results first.
+        remarks: Text below the tables.
 
     Raises:
         OSError: The file cannot be written.
@@ -55,12 +50,8 @@ def write_page(
     described = [_describe(label, outcomes) for label, outcomes in groups.items()]
     text = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
         revision=runs.revision(),
-        headings=HEADINGS,
-        rows=rows,
+        tables=tables,
         remarks=remarks,
-        encoders=encoders,
-        encoder_headings=ENCODER_HEADINGS,
-        explanation=EXPLANATION,
         pictures=[(caption, _embedded(path.with_name(name), "image/png")) for name, caption in PICTURES.items()],
         maps=list(_maps(groups)),
         videos=list(_videos(groups)),

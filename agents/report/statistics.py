@@ -26,8 +26,8 @@ class Interval:
     high: float
 
     def __str__(self) -> str:
-        bounds = "" if np.isnan(self.low) else f" [{100 * self.low:.1f}, {100 * self.high:.1f}]"
-        return f"{100 * self.value:.1f}{bounds}"
+        value, low, high = (f"{round(100 * x, 1) + 0.0:.1f}" for x in (self.value, self.low, self.high))  # no -0.0
+        return value if np.isnan(self.low) else f"{value} [{low}, {high}]"
 
 
 def interquartile_mean(scores: Scores) -> Interval:
@@ -35,6 +35,11 @@ def interquartile_mean(scores: Scores) -> Interval:
     from rliable import metrics  # imported here and below, since it takes two seconds
 
     return _interval(metrics.aggregate_iqm, scores)
+
+
+def difference(of: Scores, over: Scores) -> Interval:
+    """Return the difference of the mean scores with its interval."""
+    return _interval(lambda first, second: first.mean() - second.mean(), of, over)
 
 
 def improvement(of: Scores, over: Scores) -> Interval:

@@ -1,7 +1,8 @@
-"""Results table in Markdown."""
+"""Tables of a report, and the table of results."""
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -30,10 +31,30 @@ HEADINGS = (
 )
 
 
-def results_table(rows: Sequence[Sequence[str]], headings: Sequence[str] = HEADINGS) -> str:
-    """Format rows of cells in Markdown."""
-    lines = [f"| {' | '.join(headings)} |", "|---" * len(headings) + "|"]
-    return "\n".join([*lines, *(f"| {' | '.join(map(_escaped, row))} |" for row in rows)]) + "\n"
+@dataclass(frozen=True)
+class Table:
+    """A table of a report.
+
+    Attributes:
+        name: Its name in the page.
+        headings: Headings of the columns.
+        rows: Cells of each row.
+        text: Paragraph above it.
+        names: Number of columns of names, which come first; the others have numbers.
+    """
+
+    name: str
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    text: str = ""
+    names: int = 1
+
+    def markdown(self) -> str:
+        """Return the paragraph and the table in Markdown."""
+        heading, *rows = (
+            f"| {' | '.join(row)} |" for row in (self.headings, *(map(_escaped, row) for row in self.rows))
+        )
+        return "\n".join([*[self.text, ""] * bool(self.text), heading, "|---" * len(self.headings) + "|", *rows]) + "\n"
 
 
 def _escaped(cell: str) -> str:
@@ -41,8 +62,8 @@ def _escaped(cell: str) -> str:
     return " ".join(cell.replace("|", r"\|").replace("<", "&lt;").split())
 
 
-def results(groups: Groups, reference: str | None = None) -> list[list[str]]:
-    """Return the cells of the table, one row per group, ordered as `HEADINGS`.
+def results_table(groups: Groups, reference: str | None = None) -> Table:
+    """Return the table of results, with one row per group.
 
     Success rates are shown as in the paper's table, with the probability that a seed is better than one of the
     reference, and steps and time until the task was solved. The time of a seed that did not solve the task is infinite.
@@ -57,7 +78,7 @@ def results(groups: Groups, reference: str | None = None) -> list[list[str]]:
         named = [outcomes for outcomes in of_column.values() if outcomes[0].method == reference]
         compared = (named or list(of_column.values()))[0]
         rows += [_row(label, outcomes, compared) for label, outcomes in of_column.items()]
-    return rows
+    return Table("results", HEADINGS, rows)
 
 
 def rates(outcomes: Sequence[Outcome]) -> Scores:

@@ -8,7 +8,7 @@ import pytest
 import assets
 from agents.compare import main
 from agents.config.train import LearnerConfig
-from agents.report.encoders import HEADINGS, encoder_cells, encoder_rows, has_own_encoder
+from agents.report.encoders import HEADINGS, encoder_rows, encoder_table, has_own_encoder
 from agents.report.outcome import read_outcome
 from perception.registry import make_encoder
 from tests.agents.one_line import one_line
@@ -95,7 +95,7 @@ def test_what_is_not_known_is_a_dash(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "the encoder of some is not measured: --encoder: unknown encoder 'elsewhere:Thing'" in out
     assert "--encoder or --imports module:Name, to import it" in out
-    (cells,) = encoder_cells([row])
+    (cells,) = encoder_table([row]).rows
     assert cells[:8] == ["some", "elsewhere:Thing", "scratch", *"-----"]
 
 
@@ -122,7 +122,7 @@ def test_a_calibration_without_a_correlation_shows_the_error(tmp_path):
     path.with_suffix(".json").write_text('{"rank_correlation": NaN, "worst_error": 0.5}')
     settings = {"obs": "state", "method": "potential", "learner": LearnerConfig(batch_size=32), "estimator": path}
     (row,) = rows_of(tmp_path / "runs", **settings)
-    assert encoder_cells([row])[0][6:8] == ["-", "0.500"]
+    assert encoder_table([row]).rows[0][6:8] == ["-", "0.500"]
 
 
 @pytest.mark.parametrize(

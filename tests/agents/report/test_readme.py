@@ -1,12 +1,16 @@
-"""The README's table of methods is that of the shipped runs."""
+"""The README's tables of methods, and of what each part contributes, are those of the shipped runs."""
 
+import math
 from pathlib import Path
+
+import pytest
 
 from agents import runs
 from agents.config import TrainConfig
 from agents.config.presets import PRESETS
 from agents.launch.matrix import found_runs
-from agents.report.outcome import Outcome, read_outcome
+from agents.report.contributions import PARTS, contributions
+from agents.report.outcome import Groups, Outcome, read_outcome
 from agents.report.statistics import interquartile_mean
 from agents.report.table import median_and_worst, paper_of, rates
 
@@ -16,16 +20,48 @@ HEADING = (
     "| method | observation, grids | seeds | training steps | success, interquartile mean [95 % interval] (worst) [%] "
     "| solved | steps until solved, median / worst | steps to the goal | mean [%] | paper [%] |"
 )
+COLUMNS = ("state, 1 grid", "state, 2 grids", "state, 3 grids", "pointcloud, 1 grid")
+PARTS_HEADING = f"| part | added to | {' | '.join(COLUMNS)} |"
 
 
-def test_the_table_is_that_of_the_shipped_runs():
+@pytest.fixture(scope="module")
+def groups() -> Groups:
+    return {label: [read_outcome(one) for one in found] for label, found in found_runs(RUNS).items()}
+
+
+def shown_below(heading: str) -> list[str]:
+    """Return the rows of the README's table with this heading."""
     lines = (ROOT / "README.md").read_text().splitlines()
-    start = lines.index(HEADING) + 2
-    shown = lines[start : lines.index("", start)]
-    made = [
-        row([read_outcome(one) for one in found], runs.read_config(found[0])) for found in found_runs(RUNS).values()
-    ]
-    assert shown == made, "the table of these runs is\n" + "\n".join(made)
+    start = lines.index(heading) + 2
+    return lines[start : lines.index("", start)]
+
+
+def test_the_table_of_methods_is_that_of_the_shipped_runs(groups):
+    made = methods_table(groups)
+    assert shown_below(HEADING) == made, "the table of these runs is\n" + "\n".join(made)
+
+
+def test_the_table_of_parts_is_that_of_the_shipped_runs(groups):
+    made = parts_table(groups)
+    assert shown_below(PARTS_HEADING) == made, "the table of these runs is\n" + "\n".join(made)
+
+
+def methods_table(groups: Groups) -> list[str]:
+    """Return the rows of the README's table of methods."""
+    return [row(outcomes, runs.read_config(Path(outcomes[0].directory))) for outcomes in groups.values()]
+
+
+def parts_table(groups: Groups) -> list[str]:
+    """Return the rows of the README's table of parts, without those of a single run."""
+    cells: dict[tuple[str, str], dict[str, str]] = {}
+    for one in contributions(groups):
+        if not math.isnan(one.final.low):
+            run = groups[one.absent][0]
+            added_to = method(runs.read_config(Path(run.directory)), run.demonstrations)
+            cell = f"{one.mean}; {one.final} ({one.steps // 1000}k)"
+            cells.setdefault((one.part, added_to), {})[one.task] = cell
+    ordered = sorted(cells, key=lambda key: (*PARTS, key[0]).index(key[0]))
+    return [f"| {' | '.join((*key, *(cells[key].get(task, '') for task in COLUMNS)))} |" for key in ordered]
 
 
 def row(outcomes: list[Outcome], config: TrainConfig) -> str:

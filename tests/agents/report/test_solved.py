@@ -7,7 +7,7 @@ import math
 import pytest
 
 from agents.report.outcome import Outcome, solved
-from agents.report.table import HEADINGS, median_and_worst, results, results_table
+from agents.report.table import HEADINGS, median_and_worst, results_table
 
 
 def test_two_consecutive_evaluations_count():
@@ -42,7 +42,7 @@ def outcome(rate, steps=None, **changed):
 
 def test_the_final_policies_of_all_seeds_count():
     runs = [outcome(1.0, 10, mean_steps=20.0), outcome(0.5, 20), outcome(0.0, environment_steps=50)]
-    cells = results_table(results({"state sparse": runs})).splitlines()[-1].strip("| ").split(" | ")
+    cells = results_table({"state sparse": runs}).markdown().splitlines()[-1].strip("| ").split(" | ")
     shown = dict(zip(HEADINGS, cells, strict=True))
     assert shown == {
         "runs": "state sparse",
@@ -70,5 +70,5 @@ def test_rows_are_compared_within_their_column():
         "d": [outcome(0.7, obs="pointcloud")],
     }
     place = HEADINGS.index("better than the reference [95 % interval]")
-    assert [row[place] for row in results(groups, "sparse")] == ["75.0", "reference", "reference", "50.0"]
-    assert [row[place] for row in results(groups)] == ["reference", "25.0", "reference", "50.0"]
+    assert [row[place] for row in results_table(groups, "sparse").rows] == ["75.0", "reference", "reference", "50.0"]
+    assert [row[place] for row in results_table(groups).rows] == ["reference", "25.0", "reference", "50.0"]

@@ -10,6 +10,7 @@ from agents.report.paper import paper_result
 from agents.report.statistics import (
     THRESHOLDS,
     as_column,
+    difference,
     improvement,
     interquartile_mean,
     probability_of_improvement,
@@ -44,6 +45,16 @@ def test_the_probability_of_improvement_counts_pairs():
     x, y = rng.integers(0, 5, (6, 2)) / 4, rng.integers(0, 5, (4, 2)) / 4
     assert probability_of_improvement(x, y) == pytest.approx(metrics.probability_of_improvement(x, y))
     assert np.isnan(improvement(as_column([0.5]), as_column(second)).low)
+
+
+def test_a_difference_of_means_has_the_percentiles_of_drawn_seeds():
+    first, second = np.array([0.9, 1.0, 0.2, 0.8]), np.array([0.5, 0.1, 0.6])
+    found = difference(as_column(first), as_column(second))
+    assert found.value == pytest.approx(first.mean() - second.mean())
+    rng = np.random.default_rng(3)
+    drawn = [rng.choice(first, 4).mean() - rng.choice(second, 3).mean() for _ in range(4000)]
+    assert (found.low, found.high) == pytest.approx(np.percentile(drawn, [2.5, 97.5]), abs=0.03)
+    assert str(difference(as_column([0.4999]), as_column([0.5]))) == "0.0"
 
 
 def test_intervals_are_repeated_exactly_and_leave_the_global_generator_alone():

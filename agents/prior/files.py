@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agents.prior.calibration import Calibration
 from agents.prior.config import PriorConfig
-from agents.report.calibration import plot_calibration
+from agents.prior.plot import plot_calibration
 from envs.files import write_text
 from shaping.value import ValueEstimator
 
