@@ -18,7 +18,8 @@ from agents.report.statistics import Interval, as_column, difference
 from agents.report.table import Table
 
 PARTS = ("buffer", "potential", "annealing", "guide")
-COMPARED = ("learner.", "potential.", "encoder", "demonstrations")  # settings, by the beginning of their names
+COMPARED = ("learner.", "potential.", "encoder", "estimator", "demonstrations", "filter_key")
+"""Settings that rows are compared by, by the beginning of their names."""
 HEADINGS = (
     *("part", "task", "with it", "without it"),
     "environment steps",

@@ -7,6 +7,7 @@ import pytest
 
 from agents import runs
 from agents.config import TrainConfig
+from agents.config.methods import BC_STEPS
 from agents.config.presets import PRESETS
 from agents.launch.matrix import found_runs
 from agents.report.contributions import PARTS, contributions
@@ -21,7 +22,7 @@ HEADING = (
     "| solved | steps until solved, median / worst | steps to the goal | mean [%] | paper [%] |"
 )
 COLUMNS = ("state, 1 grid", "state, 2 grids", "state, 3 grids", "pointcloud, 1 grid")
-PARTS_HEADING = f"| part | added to | {' | '.join(COLUMNS)} |"
+PARTS_HEADING = f"| part | compared with | {' | '.join(COLUMNS)} |"
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +58,9 @@ def parts_table(groups: Groups) -> list[str]:
     for one in contributions(groups):
         if not math.isnan(one.final.low):
             run = groups[one.absent][0]
-            added_to = method(runs.read_config(Path(run.directory)), run.demonstrations)
+            without = method(runs.read_config(Path(run.directory)), run.demonstrations)
             cell = f"{one.mean}; {one.final} ({one.steps // 1000}k)"
-            cells.setdefault((one.part, added_to), {})[one.task] = cell
+            cells.setdefault((one.part, without), {})[one.task] = cell
     ordered = sorted(cells, key=lambda key: (*PARTS, key[0]).index(key[0]))
     return [f"| {' | '.join((*key, *(cells[key].get(task, '') for task in COLUMNS)))} |" for key in ordered]
 
@@ -69,12 +70,13 @@ def row(outcomes: list[Outcome], config: TrainConfig) -> str:
     first = outcomes[0]
     steps = [run.mean_steps for run in outcomes if run.mean_steps is not None]
     taken = sorted({run.environment_steps for run in outcomes})
+    budget = "–".join(f"{count // 1000}k" for count in sorted({taken[0], taken[-1]}))
     paper = paper_of(first)
     cells = (
         method(config, first.demonstrations),
         f"{first.obs}, {first.grids}",
         str(len(outcomes)),
-        "–".join(f"{count // 1000}k" for count in sorted({taken[0], taken[-1]})) if taken[-1] else "offline",
+        budget if taken[-1] else f"{BC_STEPS // 1000}k, offline",
         f"{interquartile_mean(rates(outcomes))} ({100 * min(run.success_rate for run in outcomes):.0f})",
         str(sum(run.solved_steps is not None for run in outcomes)),
         median_and_worst([run.solved_steps for run in outcomes]),
