@@ -34,7 +34,7 @@ PICTURES = {
 def write_page(path: Path, groups: Groups, tables: Sequence[Table], remarks: str) -> None:
     """Write the report; the pictures are read from its directory.
 
-    For each row of the results it has one episode of the run with the median success rate: the video in the run
+    For each row of the results it has one episode of a run with the median success rate: the video in the run
     directory, which is made if the directory has a policy. For each setting of a potential it has a map of Φ.
 
     Args:
@@ -75,8 +75,7 @@ def _describe(label: str, outcomes: Sequence[Outcome]) -> dict[str, str]:
 def _videos(groups: Groups) -> Iterator[tuple[str, str]]:
     """Yield a caption and the video of each row that has one."""
     for label, outcomes in groups.items():
-        median = sorted(outcomes, key=lambda run: run.success_rate)[len(outcomes) // 2]
-        directory = Path(median.directory)
+        directory = _filmed(outcomes)
         if not (directory / VIDEO).exists() and (directory / runs.POLICY).exists():
             say(f"filming an episode of {directory}")
             try:
@@ -86,6 +85,13 @@ def _videos(groups: Groups) -> Iterator[tuple[str, str]]:
                 say(f"no video of {directory}: {error}")
         if (directory / VIDEO).is_file():
             yield f"{label}: {directory.name}", _embedded(directory / VIDEO, "video/mp4")
+
+
+def _filmed(outcomes: Sequence[Outcome]) -> Path:
+    """Return the directory of a run with the median success rate, one that has a video or a policy if there is one."""
+    median = sorted(run.success_rate for run in outcomes)[len(outcomes) // 2]
+    candidates = [Path(run.directory) for run in outcomes if run.success_rate == median]
+    return max(candidates, key=lambda run: ((run / VIDEO).is_file(), (run / runs.POLICY).is_file()))
 
 
 def _maps(groups: Groups) -> Iterator[tuple[str, str]]:

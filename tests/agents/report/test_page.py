@@ -1,5 +1,7 @@
 """The report as one HTML file, opened in headless Chromium."""
 
+import base64
+
 import pytest
 
 from agents.compare import main
@@ -48,3 +50,15 @@ def test_a_browser_shows_numbers_pictures_and_a_video(browser, configured, tmp_p
     page.locator("summary", has_text="trained").click()
     assert '"learner.batch_size": 32' in page.locator("details[open]").inner_text()
     assert not errors
+
+
+def test_the_video_is_that_of_a_run_with_the_median_rate(tmp_path):
+    """Of the runs whose rate is the median one that has a video is taken, so that shipped results need few videos."""
+    for seed, rate in enumerate((0.5, 1.0, 1.0, 1.0)):
+        finished_run(tmp_path / "runs" / f"some-seed{seed}", rate)
+    for seed in (0, 2):
+        (tmp_path / "runs" / f"some-seed{seed}" / "episode.mp4").write_bytes(b"video of seed %d" % seed)
+    main(["--report-only", "--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "out")])
+    text = (tmp_path / "out" / "report.html").read_text()
+    assert "data:video/mp4;base64," + base64.b64encode(b"video of seed 2").decode() in text
+    assert text.count("data:video/mp4") == 1
