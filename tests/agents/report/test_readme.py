@@ -1,15 +1,19 @@
-"""The README's tables of methods, and of what each part contributes, are those of the shipped runs."""
+"""The README's tables of methods and of what each part contributes, and its commands, are those of the shipped runs."""
 
+import json
 import math
+import shlex
 from pathlib import Path
 
 import pytest
+import tyro
 
 from agents import runs
 from agents.config import TrainConfig
+from agents.config.file import to_json
 from agents.config.methods import BC_STEPS
 from agents.config.presets import PRESETS
-from agents.launch.matrix import found_runs
+from agents.launch.matrix import CompareConfig, found_runs, plan
 from agents.report.contributions import PARTS, contributions
 from agents.report.outcome import Groups, Outcome, read_outcome
 from agents.report.statistics import interquartile_mean
@@ -22,6 +26,8 @@ HEADING = (
     "| solved | steps until solved, median / worst | steps to the goal | mean [%] | paper [%] |"
 )
 COLUMNS = ("state, 1 grid", "state, 2 grids", "state, 3 grids", "pointcloud, 1 grid")
+LONGER = [f"push-slot-1-{obs}-buffer+potential+annealing-potential.combine=sum" for obs in ("state", "pointcloud")]
+"""Rows with seeds of more or of fewer steps than their commands have; the log tells why."""
 PARTS_HEADING = f"| part | compared with | {' | '.join(COLUMNS)} |"
 
 
@@ -45,6 +51,38 @@ def test_the_table_of_methods_is_that_of_the_shipped_runs(groups):
 def test_the_table_of_parts_is_that_of_the_shipped_runs(groups):
     made = parts_table(groups)
     assert shown_below(PARTS_HEADING) == made, "the table of these runs is\n" + "\n".join(made)
+
+
+def test_the_commands_train_the_shipped_runs():
+    trained = commanded()
+    shipped = {one.name: one for found in found_runs(RUNS).values() for one in found}
+    assert shipped.keys() <= trained.keys()
+    for name, directory in shipped.items():
+        ours, theirs = (settings(config) for config in (trained[name], runs.read_config(directory)))
+        if name.rpartition("-seed")[0] in LONGER:
+            del ours["steps"], theirs["steps"]
+        assert ours == theirs, f"the settings of {name} are not those of its command"
+
+
+def commanded() -> dict[str, TrainConfig]:
+    """Return the trainings of the README's commands above the table of methods, by the names of their directories."""
+    text = (ROOT / "README.md").read_text()
+    block = text[: text.index(HEADING)].rpartition("```bash")[2]
+    trained: dict[str, TrainConfig] = {}
+    for _, _, module, *words in map(shlex.split, filter(lambda line: line.startswith("python"), block.splitlines())):
+        if module == "agents.compare":
+            own, _, further = " ".join(words).partition(" -- ")
+            for of_label in plan(tyro.cli(CompareConfig, args=own.split()), further.split()).values():
+                trained |= {directory.name: config for directory, config in of_label.items()}
+    return trained
+
+
+def settings(config: TrainConfig) -> dict[str, object]:
+    """Return the settings that the agent of a training depends on."""
+    data = json.loads(to_json(config))
+    for name in ("out", "parallel", "evaluation"):
+        del data[name]
+    return data
 
 
 def methods_table(groups: Groups) -> list[str]:
