@@ -19,6 +19,7 @@ from agents.launch.matrix import CompareConfig, found_runs, plan
 from agents.launch.ray_cluster import run_on_ray
 from agents.launch.slurm import submit
 from agents.launch.training import missing
+from agents.report.commands import commands_section
 from agents.report.contributions import contributions_table
 from agents.report.curves import draw_curves, draw_trainings
 from agents.report.encoders import encoder_rows, encoder_table, has_own_encoder
@@ -76,7 +77,7 @@ def main(arguments: list[str] | None = None) -> None:
     text = "\n".join(table.markdown() for table in tables), f"\n{remarks}" * bool(remarks)
     try:
         config.out.mkdir(parents=True, exist_ok=True)
-        write_text(config.out / "report.md", FIGURES.join(text))
+        write_text(config.out / "report.md", FIGURES.join(text) + commands_section(outcomes))
         data = {label: [asdict(run) for run in of_one] for label, of_one in outcomes.items()}
         write_text(config.out / "results.json", json.dumps(data, indent=2) + "\n")
         if encoders:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agents import runs
-from agents.config import TrainConfig
+from agents.config import METHODS, TrainConfig
 from agents.config.command import command
 from agents.methods.encoder import encoder_name
 from agents.tasks import get_task
@@ -28,17 +28,22 @@ def missing(trainings: Mapping[Path, TrainConfig]) -> dict[Path, TrainConfig]:
         trainings: Configurations by run directory.
 
     Raises:
-        ValueError: A directory holds a run of another method or encoder.
+        ValueError: A directory holds a run of something else than its name says in this version.
     """
     for directory, training in trainings.items():
         if not os.path.lexists(directory / runs.CONFIG):
             continue
-        stored = runs.read_config(directory)
-        pairs = (stored.method, training.method), (encoder_name(stored), encoder_name(training))
-        for there, wanted in pairs:
+        for there, wanted in zip(named(runs.read_config(directory)), named(training), strict=True):
             if there != wanted:
                 raise ValueError(f"{directory} holds a run of {there}, not of {wanted}; move it away")
     return {directory: one for directory, one in trainings.items() if not is_finished(directory, one.steps)}
+
+
+def named(config: TrainConfig) -> tuple[str, ...]:
+    """Return what the name of a run stands for, besides its seed: task, method, encoder and form of the potential."""
+    form = config.potential.combine if METHODS[config.method].potential else "no potential"
+    grids = f"{config.grids} grid{'s' * (config.grids > 1)}"
+    return config.task, config.obs, grids, config.method, f"preset {config.preset}", encoder_name(config), form
 
 
 def start_or_resume(training: TrainConfig, directory: Path) -> list[str]:
@@ -48,8 +53,9 @@ def start_or_resume(training: TrainConfig, directory: Path) -> list[str]:
         steps = str(max(training.steps, stored.steps))
         named = named_words(stored).split()
         return [sys.executable, "-m", "agents.train", "--resume", str(directory), "--steps", steps, *named]
-    place = ["--out", str(directory), "--parallel", training.parallel]  # not part of `command`
-    return [sys.executable, *shlex.split(command(training, get_task(training.task).settings))[1:], *place]
+    further = ["--out", str(directory), "--parallel", training.parallel]  # not part of `command`
+    further += ["--track", *training.track] * bool(training.track)
+    return [sys.executable, *shlex.split(command(training, get_task(training.task).settings))[1:], *further]
 
 
 def run_training(training: TrainConfig, directory: Path, place: Path) -> None:

@@ -13,6 +13,8 @@ contain no velocity and parts of the puck can be hidden."""
 SEEN = ("pointcloud", "rgbd")
 SLOT = "push-slot"
 """The paper's task."""
+REACHED = 0.90
+"""Success rate of "steps to 90 %", for all observations."""
 IN_A_ROW = 2
 """Number of consecutive evaluations that must reach the threshold, so that a single lucky evaluation does not count."""
 
@@ -35,6 +37,8 @@ class Outcome:
         others: Load by other processes during the training [cores]; None if it was not measured.
         solved_steps: Environment steps until the task was solved (`solved`); None if it was not.
         solved_seconds: Seconds until then; None if it was not solved, or the log has no times.
+        reached_steps: Environment steps until `REACHED` was reached likewise.
+        reached_seconds: Seconds until then.
         steps: Environment steps at the evaluations (n,).
         minutes: Minutes from the start of the training until their results were known (n,), or empty without times.
         rates: Success rates of the evaluations (n,).
@@ -53,6 +57,8 @@ class Outcome:
     others: float | None
     solved_steps: int | None
     solved_seconds: float | None
+    reached_steps: int | None
+    reached_seconds: float | None
     steps: tuple[float, ...]
     minutes: tuple[float, ...]
     rates: tuple[float, ...]
@@ -84,7 +90,8 @@ def read_outcome(directory: Path) -> Outcome:
     if not rows:
         raise ValueError(f"{directory / PROGRESS} has no evaluation; move the run away, or train it anew")
     timed = all("eval/seconds" in row for row in rows)
-    when = solved(rows, THRESHOLD_SEEN if config.obs in SEEN else THRESHOLD)
+    solved_at = _when(rows, THRESHOLD_SEEN if config.obs in SEEN else THRESHOLD)
+    reached_at = _when(rows, REACHED)
     return Outcome(
         directory=str(directory),
         task=config.task,
@@ -94,12 +101,20 @@ def read_outcome(directory: Path) -> Outcome:
         demonstrations=result.get("demonstrations", config.grids),
         **{name: result[name] for name in ("success_rate", "mean_steps", "environment_steps", "seconds")},
         others=result.get("others"),
-        solved_steps=int(when["step"]) if when else None,
-        solved_seconds=when.get("eval/seconds") if when else None,
+        solved_steps=solved_at[0],
+        solved_seconds=solved_at[1],
+        reached_steps=reached_at[0],
+        reached_seconds=reached_at[1],
         steps=tuple(row["step"] for row in rows),
         minutes=tuple(row["eval/seconds"] / 60 for row in rows) if timed else (),
         rates=tuple(row["eval/success_rate"] for row in rows),
     )
+
+
+def _when(evaluations: Sequence[Row], threshold: float) -> tuple[int | None, float | None]:
+    """Return steps and seconds until the threshold was reached (`solved`)."""
+    row = solved(evaluations, threshold)
+    return (int(row["step"]), row.get("eval/seconds")) if row else (None, None)
 
 
 def solved(evaluations: Sequence[Row], threshold: float) -> Row | None:

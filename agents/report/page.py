@@ -14,6 +14,7 @@ from agents.config import METHODS, TrainConfig
 from agents.config.file import Settings
 from agents.evaluation.film import film
 from agents.progress import say
+from agents.report.commands import commands
 from agents.report.outcome import Groups, Outcome
 from agents.report.table import Table
 from agents.tasks import available_tasks, get_task
@@ -61,12 +62,12 @@ def write_page(path: Path, groups: Groups, tables: Sequence[Table], remarks: str
 
 
 def _describe(label: str, outcomes: Sequence[Outcome]) -> dict[str, str]:
-    """Return the label of a row, and the command, the revision and the configuration of its first run."""
+    """Return the label of a row, its commands, and the revision and the configuration of its first run."""
     directory = Path(outcomes[0].directory)
     revision = directory / "revision.txt"
     return {
         "label": label,
-        "command": runs.read_result(directory).get("command", ""),
+        "commands": "\n".join(commands(outcomes)),
         "revision": revision.read_text(errors="replace").strip() if revision.is_file() else "unknown",
         "config": json.dumps(Settings(runs.read_config(directory)).get_state(), indent=2, default=str),
     }

@@ -26,6 +26,8 @@ HEADINGS = (
     "solved",
     "steps until solved, median / worst",
     "minutes, median / worst",
+    "steps to 90 %, median / worst",
+    "minutes to 90 %, median / worst",
     "training steps",
     "hours",
 )
@@ -103,6 +105,8 @@ def _row(label: str, outcomes: Sequence[Outcome], reference: Sequence[Outcome]) 
         str(sum(run.solved_steps is not None for run in outcomes)),
         median_and_worst([run.solved_steps for run in outcomes]),
         median_and_worst([run.solved_seconds and run.solved_seconds / 60 for run in outcomes], 1),
+        median_and_worst([run.reached_steps for run in outcomes]),
+        median_and_worst([run.reached_seconds and run.reached_seconds / 60 for run in outcomes], 1),
         "–".join(map(str, sorted({min(taken), max(taken)}))),
         f"{sum(run.seconds for run in outcomes) / 3600:.2f}",
     ]

@@ -9,6 +9,7 @@ from agents.compare import main as compare
 from agents.config import METHODS, PRESETS, TrainConfig
 from agents.config.command import command
 from agents.config.file import flat, read_config_file, to_json, unused
+from agents.config.train import PotentialConfig
 from agents.train import main as train
 from agents.train import parse
 from tests.agents.one_line import one_line
@@ -85,14 +86,24 @@ def test_a_run_of_another_method_is_not_reused_under_its_name(tmp_path, capsys):
     assert f"{directory} holds a run of {PAPER_S}+guide, not of {PAPER_S}; move it away" in error
 
 
-def test_a_run_of_another_encoder_is_not_reused_under_the_name_of_the_default(tmp_path, capsys):
-    """As one that agents.train wrote there by --out; nor is it continued."""
-    directory = tmp_path / "runs" / "push-slot-1-pointcloud-buffer-seed0"
+@pytest.mark.parametrize(
+    "setting, said",
+    [
+        ({"encoder": "dgcnn"}, "dgcnn, not of pointnet"),
+        ({"grids": 3}, "3 grids, not of 1 grid"),
+        ({"preset": "paper"}, "preset paper, not of preset default"),
+        ({"potential": PotentialConfig(combine="sum")}, "sum, not of product"),
+    ],
+    ids=str,
+)
+def test_a_run_of_something_else_is_not_reused_under_the_name(setting, said, tmp_path, capsys):
+    """As one of agents.train --out, or of an earlier version with another default; nor is it continued."""
+    directory = tmp_path / "runs" / "push-slot-1-pointcloud-potential-seed0"
     directory.mkdir(parents=True)
-    (directory / "config.json").write_text(to_json(TrainConfig(obs="pointcloud", method="buffer", encoder="dgcnn")))
-    words = ["--obs", "pointcloud", "--seeds", "1", "--method", "buffer", "--runs", str(tmp_path / "runs")]
+    (directory / "config.json").write_text(to_json(TrainConfig(obs="pointcloud", method="potential", **setting)))
+    words = ["--obs", "pointcloud", "--seeds", "1", "--method", "potential", "--runs", str(tmp_path / "runs")]
     error = one_line(compare, [*words, "--out", str(tmp_path / "out")], capsys)
-    assert f"{directory} holds a run of dgcnn, not of pointnet; move it away" in error
+    assert f"{directory} holds a run of {said}; move it away" in error
 
 
 def test_every_setting_is_used_by_some_method():

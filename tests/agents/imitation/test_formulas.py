@@ -139,11 +139,38 @@ def test_dril_is_the_variance_over_dropout_masks(shown, monkeypatch):
     mean, log_std = reward.ensemble(repeated[0]).chunk(2, dim=1)
     densities = log_likelihood(mean, log_std.clamp(-20, 2), repeated[1]).double().exp().detach().numpy()
     assert found.numpy() == pytest.approx(np.var(densities.reshape(7, 5), axis=1, ddof=1), rel=1e-6)
-    with torch.random.fork_rng():
-        torch.manual_seed(5)
-        assert set(np.unique(reward(all_rows(shown))[~all_rows(shown).terminal])) <= {-1.0, 1.0}
     reward.ensemble.eval()  # without dropout all passes agree
     assert reward.uncertainty(pairs).abs().max() == 0.0
+
+
+def test_dril_s_reward_is_the_sign_of_threshold_minus_variance(shown, monkeypatch):
+    """The threshold is the 98 % quantile of the demonstrated pairs, of which this one rejects some."""
+    monkeypatch.setattr(dril_module, "ITERATIONS", 0)
+    model = make("dril", demonstrations=3)
+    reward, gamma = model.replay_buffer.reward, 0.97
+    reward.threshold = None
+    torch.manual_seed(5)
+    reward.prepare()
+    torch.manual_seed(5)
+    assert reward.threshold == pytest.approx(np.quantile(reward.uncertainty(reward.expert).numpy(), 0.98), rel=1e-6)
+    rows = all_rows(shown)
+    pairs = Pairs(*(torch.cat([part, end]) for part, end in zip(*with_absorbing_state(shown), strict=True)))
+    for quantile in (0.3, 0.7):
+        torch.manual_seed(6)
+        variance = reward.uncertainty(pairs).numpy()
+        reward.threshold = float(np.quantile(variance, quantile))
+        *signs, absorbing = (1.0 if v <= reward.threshold else -1.0 for v in variance)
+        forever = sum(gamma**k * absorbing for k in range(1, 1500))
+        expected = [sign + forever * end for sign, end in zip(signs, rows.terminal, strict=True)]
+        torch.manual_seed(6)
+        assert reward(rows) == pytest.approx(expected, abs=1e-4) and {-1.0, 1.0} == set(signs)
+
+
+def with_absorbing_state(shown):
+    """Features and actions of all rows, and of one absorbing state."""
+    seen, actions = (torch.from_numpy(part[: shown.size(), 0]) for part in (shown.observations, shown.actions))
+    features = torch.cat([seen, torch.zeros(len(seen), 1)], dim=1)
+    return (features, actions), (torch.tensor([[0.0, 0.0, 1.0]]), torch.zeros(1, 2))
 
 
 def test_dril_accepts_most_of_what_was_demonstrated(monkeypatch):

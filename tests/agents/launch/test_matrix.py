@@ -36,8 +36,9 @@ def test_what_cannot_be_is_refused_before_anything_is_trained(arguments, said, t
 @pytest.mark.parametrize("obs, preset", [("state", "default"), ("pointcloud", "paper")])
 def test_a_training_is_started_with_the_settings_that_are_compared(obs, preset, tmp_path):
     config = CompareConfig(obs=(obs,), method=("potential",), grids=(2,), seeds=8, preset=preset)
-    training = list(plan(config, ["--learner.gamma", "0.98"])[f"{obs} potential"].values())[7]
-    assert training.learner.gamma == 0.98 and training.parallel == "off"
+    settings = ["--learner.gamma", "0.98", "--track", "wandb", "mlflow"]
+    training = list(plan(config, settings)[f"{obs} potential"].values())[7]
+    assert training.learner.gamma == 0.98 and training.parallel == "off" and training.track == ("wandb", "mlflow")
     assert (training.method, training.grids, training.seed) == ("potential", 2, 7)
     _, module, name, *arguments = start_or_resume(training, tmp_path / "a run")
     assert [module, name] == ["-m", "agents.train"]

@@ -167,6 +167,19 @@ def test_odd_runs_are_shown_or_named(tmp_path, capsys):
     assert f"{tmp_path / 'runs/_d-seed0/progress.csv'} has no evaluation" in one_line(main, words, capsys)
 
 
+def test_the_commands_of_a_row_are_told_once(tmp_path):
+    """Those of the seeds that differ in more than the seed, apart."""
+    for seed, steps in enumerate((20, 20, 30)):
+        directory = tmp_path / "runs" / f"some-seed{seed}"
+        finished_run(directory, 0.5)
+        line = {"command": f"python -m agents.train --obs state --seed {seed} --steps {steps}"}
+        (directory / "result.json").write_text(json.dumps(runs.read_result(directory) | line))
+    main(["--report-only", "--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "out")])
+    told = "\n".join(f"python -m agents.train --obs state --seed SEED --steps {steps}" for steps in (20, 30))
+    assert (tmp_path / "out/report.md").read_text().endswith(f"```bash\n# some\n{told}\n```\n")
+    assert f"<pre>{told}</pre>" in (tmp_path / "out/report.html").read_text()
+
+
 def test_settings_without_trainings_are_refused(tmp_path, capsys):
     words = ["--report-only", "--runs", str(tmp_path), "--", "--learner.tau", "0.1"]
     assert "--report-only trains nothing" in one_line(main, words, capsys)

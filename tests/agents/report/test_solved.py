@@ -36,7 +36,7 @@ def test_a_seed_that_never_solved_took_infinitely_long(values, shown):
 def outcome(rate, steps=None, **changed):
     times = (10.0, 20.0)
     known = ("run", "push-slot", "buffer", "state", 1, 1, rate, 30.0 if rate else None, 100, 1800.0, None)
-    made = Outcome(*known, steps, steps and 6.0 * steps, times, (), times)
+    made = Outcome(*known, steps, steps and 6.0 * steps, steps, steps and 3.0 * steps, times, (), times)
     return dataclasses.replace(made, **changed)
 
 
@@ -56,6 +56,8 @@ def test_the_final_policies_of_all_seeds_count():
         "solved": "2",
         "steps until solved, median / worst": "20 / -",
         "minutes, median / worst": "2.0 / -",
+        "steps to 90 %, median / worst": "20 / -",
+        "minutes to 90 %, median / worst": "1.0 / -",
         "training steps": "50–100",
         "hours": "1.50",
     }

@@ -19,7 +19,7 @@ from tests.agents.one_line import one_line
 def earlier(tmp_path):
     """The shipped policy with the configuration of such a run, but for the widths of its layers."""
     directory = shutil.copytree(assets.path("policies/push-slot-1-state"), tmp_path / "run")
-    name = "results/earlier/push-slot-1-state-buffer+potential+annealing-seed0/config.json"
+    name = "results/earlier/push-slot-1-state-buffer+potential+annealing+guide-seed0/config.json"
     config = json.loads(assets.path(name).read_text())
     assert config["learner"]["gradient_steps"] == 2
     config["learner"]["net_arch"] = list(runs.read_config(directory).learner.net_arch)
