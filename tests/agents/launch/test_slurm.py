@@ -7,7 +7,9 @@ import subprocess
 import pytest
 
 from agents import runs
+from agents.compare import main as compare
 from agents.launch.slurm import Job, submit
+from tests.agents.report.test_compare import finished_run
 
 SBATCH = """#!/bin/sh
 cp "$1" "$0.script"
@@ -66,6 +68,17 @@ def test_each_job_of_the_array_trains_or_resumes_its_run(small, slurm, tmp_path,
     submit({second: dataclasses.replace(trainings[second], steps=300)}, tmp_path / "slurm", [])
     run_script(slurm)
     assert runs.read_result(second)["environment_steps"] == 300
+
+
+def test_a_comparison_submits_what_is_missing(slurm, tmp_path, monkeypatch, capsys):
+    """And ends without a report, which the runs of the jobs do not have yet."""
+    monkeypatch.chdir(tmp_path)
+    finished_run(tmp_path / "runs/push-slot-1-state-buffer-seed1", 1.0, steps=20_000)
+    words = "--obs state --method buffer --seeds 3 --launcher slurm --slurm slurm_partition=cpu"
+    compare(words.split())
+    assert "submitted 2 jobs, 12_0 to 12_1; " in capsys.readouterr().out and not (tmp_path / "comparison").exists()
+    script = (slurm / "sbatch.script").read_text()
+    assert "#SBATCH --array=0-1%" in script and "#SBATCH --partition=cpu" in script, script
 
 
 def test_a_job_that_ends_early_is_submitted_again(small, tmp_path):

@@ -9,6 +9,7 @@ import pytest
 import tyro
 
 from agents import runs
+from agents.compare import main
 from agents.config import TrainConfig
 from agents.config.file import to_json
 from agents.config.methods import BC_STEPS
@@ -62,6 +63,17 @@ def test_the_commands_train_the_shipped_runs():
         if name.rpartition("-seed")[0] in LONGER:
             del ours["steps"], theirs["steps"]
         assert ours == theirs, f"the settings of {name} are not those of its command"
+
+
+@pytest.mark.slow
+def test_the_report_of_the_shipped_runs_has_the_readme_s_figures_in_less_than_ten_megabytes(tmp_path):
+    """The command that the README names."""
+    main(["--report-only", "--runs", str(RUNS), "--out", str(tmp_path)])
+    assert (tmp_path / "report.html").stat().st_size < 10e6
+    report = (tmp_path / "report.md").read_text()
+    for shown in shown_below(HEADING):
+        mean = shown.split(" | ")[4].rpartition(" (")[0]
+        assert f" | {mean} | " in report
 
 
 def commanded() -> dict[str, TrainConfig]:
