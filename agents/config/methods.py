@@ -31,6 +31,11 @@ class Method:
         return self.buffer or bool(self.imitation)
 
     @property
+    def shown(self) -> bool:
+        """Whether the method needs demonstrations, with or without actions."""
+        return self.potential or self.demonstrations
+
+    @property
     def features(self) -> bool:
         """Whether the reward is a function of an encoder's features."""
         return self.imitation in ("gail", "pwil", "dril")

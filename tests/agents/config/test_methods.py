@@ -64,6 +64,8 @@ def test_a_setting_that_a_method_does_not_use_is_refused(tmp_path, capsys):
     assert f"--learner.guided-share has no effect with --method {PAPER_S}; leave it out" in error
     error = one_line(train, ["--method", "sparse", "--potential.combine", "sum"], capsys)
     assert "--potential.combine has no effect with --method sparse" in error
+    error = one_line(train, ["--method", "sparse", "--demonstrations", "mine.hdf5"], capsys)
+    assert "--demonstrations has no effect with --method sparse" in error
     assert not list(tmp_path.iterdir())
 
 
