@@ -40,7 +40,8 @@ class EvaluateConfig:
     """Evaluate under other conditions too: noise of the depth, dropped pixels, errors of the calibration, a camera that
     was moved (clouds), and pucks of other sizes; of push-slot only, --episodes each."""
     json: bool = False
-    """Print one JSON object, and nothing else, on standard output."""
+    """Print one JSON object, and nothing else, on standard output; for each episode that fails it has the seed, and the
+    achieved goal at its start and end."""
     video: Path | None = None
     """Write the first episodes as a video (.mp4 or .gif); each frame shows the episode, the step and the outcome."""
     video_episodes: Annotated[int, Range(1, 10**6)] = 5

@@ -166,7 +166,9 @@ def _finish(
         "seconds": round(seconds, 1),
         "others": round(others, 2),
         "command": command(config, get_task(config.task).settings),
-        **final.to_dict(),
+        **{
+            name: value for name, value in final.to_dict().items() if name != "failures"
+        },  # `agents.evaluate` lists them
     }
     demonstrated: Any = model.replay_buffer.demonstrations  # type: ignore[union-attr]
     if demonstrated is not None:

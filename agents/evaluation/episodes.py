@@ -22,6 +22,21 @@ class Interrupted(Exception):
 
 
 @dataclass(frozen=True)
+class Failure:
+    """An episode that did not reach the goal set.
+
+    Attributes:
+        seed: Seed of its reset.
+        start: `info["achieved_goal"]` after the reset; None if it is no array of numbers.
+        end: The same after the last step.
+    """
+
+    seed: int
+    start: list[float] | None
+    end: list[float] | None
+
+
+@dataclass(frozen=True)
 class Evaluation:
     """Result of an evaluation.
 
@@ -32,6 +47,7 @@ class Evaluation:
         interval: Wilson's 95 % interval of the success rate.
         mean_steps: Mean length of the successful episodes [environment steps]; None if there are none.
         steps: Length of every episode [environment steps].
+        failures: Episodes that did not reach the goal set.
     """
 
     episodes: int
@@ -40,6 +56,7 @@ class Evaluation:
     interval: tuple[float, float]
     mean_steps: float | None
     steps: list[int]
+    failures: list[Failure]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
@@ -118,14 +135,15 @@ def evaluate(
         raise ValueError(f"--episodes is {episodes}; it must be at least 1")
     successes: list[bool] = []
     steps: list[int] = []
+    failures: list[Failure] = []
 
     def show(outcome: str = "") -> None:
         if on_frame is not None:
             on_frame(captioned(env.render(), f"episode {len(steps) + 1}, step {count}{outcome}"))
 
     for episode in counted(range(episodes), "evaluation", "episode") if shown else range(episodes):
-        observation, _ = env.reset(seed=seed + episode)
-        done, count = False, 0
+        observation, info = env.reset(seed=seed + episode)
+        start, done, count = _place(info), False, 0
         while not done:
             if stop():
                 raise Interrupted
@@ -134,9 +152,16 @@ def evaluate(
             observation, _, terminated, truncated, info = env.step(action)
             done, count = terminated or truncated, count + 1
         successes.append(succeeded(info, success))
+        failures += [Failure(seed + episode, start, _place(info))] * (not successes[-1])
         show(": success" if successes[-1] else ": no success")
         steps.append(count)
     won = sum(successes)
     taken = [s for s, success in zip(steps, successes, strict=True) if success]
     mean = float(np.mean(taken)) if taken else None
-    return Evaluation(episodes, won, won / episodes, wilson_interval(won, episodes), mean, steps)
+    return Evaluation(episodes, won, won / episodes, wilson_interval(won, episodes), mean, steps, failures)
+
+
+def _place(info: dict[str, Any]) -> list[float] | None:
+    """Return the achieved goal as plain numbers."""
+    place = info.get("achieved_goal")
+    return np.round(place, 6).ravel().tolist() if isinstance(place, np.ndarray) and place.dtype.kind in "fiu" else None

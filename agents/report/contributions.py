@@ -18,6 +18,8 @@ from agents.report.statistics import Interval, as_column, difference
 from agents.report.table import Table
 
 PARTS = ("buffer", "potential", "annealing", "guide")
+COMPARED_PARTS = ("buffer", "potential", "potential+annealing", "potential+annealing+guide", "annealing", "guide")
+"""What rows may differ in: a part, the paper's shaping, or all that the default has beside the buffer."""
 COMPARED = ("learner.", "potential.", "encoder", "estimator", "demonstrations", "filter_key")
 """Settings that rows are compared by, by the beginning of their names."""
 HEADINGS = (
@@ -27,18 +29,19 @@ HEADINGS = (
     "success over them, difference [95 % interval]",
 )
 EXPLANATION = (
-    "What each part contributes: rows that differ in one part, after the steps that both have. Success after them is "
-    "that of the last evaluation; success over them is the mean of the learning curve from 0 on, which grows when the "
-    "task is solved sooner. Differences of means in percentage points."
+    "What each part contributes: rows that differ in a part, or in potential and annealing (with the guide or without) "
+    "together, after the steps that both have. Success after them is that of the last evaluation, interpolated between "
+    "two; success over them is the mean of the learning curve from 0 on, which grows when the task is solved sooner. "
+    "Differences of means in percentage points."
 )
 
 
 @dataclass(frozen=True)
 class Contribution:
-    """Two rows of a comparison that differ in one part.
+    """Two rows of a comparison that differ in a part.
 
     Attributes:
-        part: Name of the part, or setting with its two values.
+        part: Name of the part (`COMPARED_PARTS`), or setting with its two values.
         task: Column of the table of results.
         present: Label of the row with the part, or the first value.
         absent: Label of the other row.
@@ -57,13 +60,13 @@ class Contribution:
 
 
 def contributions(groups: Groups) -> Iterator[Contribution]:
-    """Yield the pairs of rows that differ in one part of the method, or in one setting, ordered by the part."""
+    """Yield the pairs of rows that differ in `COMPARED_PARTS`, or in one setting, ordered by the part."""
     for task, of_column in columns(groups).items():
         learning = {label: found for label, found in of_column.items() if not METHODS[found[0].method].imitation}
         rows = {label: (METHODS[found[0].method], _settings(found[0])) for label, found in learning.items()}
         named = [(_part(rows[present], rows[absent]), present, absent) for present, absent in permutations(rows, 2)]
         for part, present, absent in sorted(
-            filter(itemgetter(0), named), key=lambda pair: (*PARTS, pair[0]).index(pair[0])
+            filter(itemgetter(0), named), key=lambda pair: (*COMPARED_PARTS, pair[0]).index(pair[0])
         ):
             pair = of_column[present], of_column[absent]
             steps = min(run.environment_steps for found in pair for run in found)
@@ -102,13 +105,13 @@ def _settings(run: Outcome) -> dict[str, Any]:
 
 
 def _part(present: tuple[Method, Mapping[str, Any]], absent: tuple[Method, Mapping[str, Any]]) -> str:
-    """Return the one part that the first row has and the other has not; empty if they differ otherwise."""
+    """Return the part of `COMPARED_PARTS` that only the first row has; empty if they differ otherwise."""
     (of, settings), (over, others) = present, absent
     more = [part for part in PARTS if getattr(of, part) > getattr(over, part)]
     less = [part for part in PARTS if getattr(of, part) < getattr(over, part)]
     other = [name for name in settings.keys() & others.keys() if settings[name] != others[name]]
-    if len(more) == 1 and not less and not other:
-        return more[0]
+    if "+".join(more) in COMPARED_PARTS and not less and not other:
+        return "+".join(more)
     if not more and not less and len(other) == 1:
         (name,) = other
         return "" if str(settings[name]) > str(others[name]) else f"{name} {settings[name]} / {others[name]}"

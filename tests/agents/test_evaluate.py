@@ -46,6 +46,7 @@ def test_json_is_alone_on_standard_output(capsys):
     main([str(shipped("state")), "--episodes", "3", "--json"])
     result = json.loads(capsys.readouterr().out)
     assert {"success_rate", "interval", "mean_steps", "episodes"} <= result.keys()
+    assert len(result["failures"]) == 3 - result["successes"]
     assert result["episodes"] == len(result["steps"]) == 3
     assert result["interval"][0] < result["success_rate"] <= 1
 

@@ -53,6 +53,21 @@ def test_quick_successes_do_not_crowd_out_slow_failures():
     assert sorted(set(result.steps)) == [2, 9]
 
 
+def test_failures_are_listed_with_where_the_puck_starts_and_ends():
+    """A policy that does not move leaves it at the start of its seed."""
+    env = gym.make("PushSlot-v0", horizon=5)
+    result = evaluate(Still(), env, 3, seed=7)
+    starts = [env.reset(seed=seed)[1]["achieved_goal"] for seed in (7, 8, 9)]
+    env.close()
+    assert [failure.seed for failure in result.failures] == [7, 8, 9]
+    for failure, start in zip(result.failures, starts, strict=True):
+        assert failure.start == pytest.approx(start, abs=1e-6)
+        assert failure.end[:2] == pytest.approx(start[:2], abs=2e-3)
+    assert [(one.seed, one.start, one.end) for one in evaluate(Still(), Coin(), 4, seed=0).failures] == [
+        (seed, None, None) for seed in (1, 3)
+    ]
+
+
 def test_no_success_has_no_mean_steps():
     assert evaluate(Still(), Coin(), 1, seed=1).mean_steps is None
 
@@ -163,7 +178,7 @@ def test_the_best_policy_is_the_one_with_the_highest_rate_then_the_fewest_steps(
     def scripted(evaluator, policy):
         rate, steps = next(script)
         weights.append({name: torch.from_numpy(value) for name, value in policy.items()})
-        return Evaluation(10, int(10 * rate), rate, (0.0, 1.0), steps, [30] * 10)
+        return Evaluation(10, int(10 * rate), rate, (0.0, 1.0), steps, [30] * 10, [])
 
     monkeypatch.setattr(Evaluator, "__call__", scripted)
     config = small(steps=120, parallel="off", evaluation=EvaluationConfig(every=20, episodes=1, final_episodes=1))

@@ -38,18 +38,20 @@ def test_success_over_the_steps_is_the_area_below_the_curve(tmp_path):
         assert success_after(run, steps) == pytest.approx(curve[-1])
 
 
-def test_rows_are_compared_that_differ_in_one_part(tmp_path):
+def test_rows_are_compared_that_differ_in_a_part(tmp_path):
     methods = ("buffer", "sparse", "buffer+potential", "potential+annealing", "gail", "potential+annealing+guide")
     groups = {name: outcomes(tmp_path / name, [(0.5, 1.0)], method=name) for name in methods}
     assert compared(groups) == {
         ("buffer", "buffer", "sparse"),
         ("potential", "buffer+potential", "buffer"),
+        ("potential+annealing", "potential+annealing", "sparse"),
+        ("potential+annealing+guide", "potential+annealing+guide", "sparse"),
         ("guide", "potential+annealing+guide", "potential+annealing"),
     }
     groups["clouds"] = outcomes(
         tmp_path / "clouds", [(0.5, 1.0)], method="buffer+potential+annealing", obs="pointcloud"
     )
-    assert len(compared(groups)) == 3  # another task
+    assert len(compared(groups)) == 5  # another task
 
 
 def test_rows_are_compared_that_differ_in_one_setting(tmp_path):
@@ -65,8 +67,11 @@ def test_rows_are_compared_that_differ_in_one_setting(tmp_path):
         ("potential.combine product / sum", "product", "sum"),
         (f"potential.radius {PotentialConfig().radius} / 0.1", "sum", "wide"),
     }
+    before = compared(groups)
     groups["unshaped"] = outcomes(tmp_path / "unshaped", [(0.5, 1.0)], method="buffer")
-    assert len(compared(groups)) == 2  # a method of two parts less
+    assert compared(groups) - before == {
+        ("potential+annealing", name, "unshaped") for name in settings if name != "fast"
+    }
 
 
 def test_the_differences_are_those_after_the_steps_that_both_have(tmp_path):

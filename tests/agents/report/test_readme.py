@@ -15,7 +15,7 @@ from agents.config.file import to_json
 from agents.config.methods import BC_STEPS
 from agents.config.presets import PRESETS
 from agents.launch.matrix import CompareConfig, found_runs, plan
-from agents.report.contributions import PARTS, contributions
+from agents.report.contributions import COMPARED_PARTS, contributions
 from agents.report.outcome import Groups, Outcome, read_outcome
 from agents.report.statistics import interquartile_mean
 from agents.report.table import median_and_worst, paper_of, rates
@@ -103,11 +103,13 @@ def parts_table(groups: Groups) -> list[str]:
     cells: dict[tuple[str, str], dict[str, str]] = {}
     for one in contributions(groups):
         if not math.isnan(one.final.low):
-            run = groups[one.absent][0]
-            without = method(runs.read_config(Path(run.directory)), run.demonstrations)
+            present, absent = (groups[label][0] for label in (one.present, one.absent))
+            without = method(runs.read_config(Path(absent.directory)), absent.demonstrations)
+            form = runs.read_config(Path(present.directory)).potential.combine
+            part = f"{one.part}, {form}" * ("potential" in one.part.split("+")) or one.part
             cell = f"{one.mean}; {one.final} ({one.steps // 1000}k)"
-            cells.setdefault((one.part, without), {})[one.task] = cell
-    ordered = sorted(cells, key=lambda key: (*PARTS, key[0]).index(key[0]))
+            cells.setdefault((part, without), {})[one.task] = cell
+    ordered = sorted(cells, key=lambda key: (*COMPARED_PARTS, key[0]).index(key[0].partition(", ")[0]))
     return [f"| {' | '.join((*key, *(cells[key].get(task, '') for task in COLUMNS)))} |" for key in ordered]
 
 
