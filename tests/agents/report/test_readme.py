@@ -140,7 +140,10 @@ def method(config: TrainConfig, demonstrations: int) -> str:
     parts = [config.method]
     if "potential" in config.method:
         parts.append(config.potential.combine)
-    if config.learner.annealing_steps != PRESETS[config.preset][config.obs].learner.annealing_steps:
+    if (
+        "annealing" in config.method
+        and config.learner.annealing_steps != PRESETS[config.preset][config.obs].learner.annealing_steps
+    ):
         parts.append(f"annealing over {config.learner.annealing_steps // 1000}k steps")
     if config.preset != "default":
         parts.append(f"`--preset {config.preset}`")
