@@ -17,7 +17,7 @@ from tests.agents.imitation.test_learning import all_rows
 @pytest.fixture
 def made(small, monkeypatch):
     """Build the agent of a method with one recorded demonstration."""
-    monkeypatch.setattr(dril, "ITERATIONS", 3000)
+    monkeypatch.setattr(dril, "ITERATIONS", 20)
 
     def build(method, **changes):
         config = small("pointcloud", method=method, **changes)
@@ -65,9 +65,8 @@ def test_pwil_gives_demonstrated_steps_more_than_random_ones(made):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["gail", "pwil", "dril", "adril", "bc"])
-def test_a_training_ends_with_a_policy(method, small, monkeypatch):
-    monkeypatch.setattr(dril, "ITERATIONS", 20)
+@pytest.mark.parametrize("method", ["pwil", "adril"])
+def test_a_training_ends_with_a_policy(method, small):
     config = small("pointcloud", method=method, steps=120, evaluation=EvaluationConfig(60, 1, 2))
     train(config)
     policy, trained = runs.load_policy(config.out)

@@ -25,7 +25,7 @@ def test_a_run_whose_node_is_lost_is_resumed_on_the_other(small, tmp_path, monke
     from ray.cluster_utils import Cluster
 
     monkeypatch.chdir(tmp_path)
-    training = small(steps=800, checkpoint_every=200, evaluation=EvaluationConfig(400, 1, 2))
+    training = small(steps=800, checkpoint_every=100, evaluation=EvaluationConfig(400, 1, 2))
     trainings = {tmp_path / f"seed{seed}": dataclasses.replace(training, seed=seed) for seed in range(2)}
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
     errors = []
