@@ -29,7 +29,7 @@ USED_BY = {
     "potential": ("potential.",),
     "annealing": ("learner.annealing_steps",),
     "buffer": ("learner.demonstration_share",),
-    "shown": ("demonstrations", "filter_key"),
+    "uses_demonstrations": ("demonstrations", "filter_key"),
     "critic": tuple(f"learner.{name}" for name in CRITIC),
 }
 LARGEST = 100_000  # maximum file size [bytes]

@@ -31,7 +31,7 @@ class Method:
         return self.buffer or bool(self.imitation)
 
     @property
-    def shown(self) -> bool:
+    def uses_demonstrations(self) -> bool:
         """Whether the method needs demonstrations, with or without actions."""
         return self.potential or self.demonstrations
 

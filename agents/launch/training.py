@@ -33,14 +33,17 @@ def missing(trainings: Mapping[Path, TrainConfig]) -> dict[Path, TrainConfig]:
     for directory, training in trainings.items():
         if not os.path.lexists(directory / runs.CONFIG):
             continue
-        for there, wanted in zip(named(runs.read_config(directory)), named(training), strict=True):
+        for there, wanted in zip(identity(runs.read_config(directory)), identity(training), strict=True):
             if there != wanted:
                 raise ValueError(f"{directory} holds a run of {there}, not of {wanted}; move it away")
     return {directory: one for directory, one in trainings.items() if not is_finished(directory, one.steps)}
 
 
-def named(config: TrainConfig) -> tuple[str, ...]:
-    """Return what the name of a run stands for, besides its seed: task, method, encoder and form of the potential."""
+def identity(config: TrainConfig) -> tuple[str, ...]:
+    """Return what the name of a run stands for, besides its seed and the settings that are varied.
+
+    Task, observation, number of grids, method, preset, encoder, and form of the potential, whose default may change.
+    """
     form = config.potential.combine if METHODS[config.method].potential else "no potential"
     grids = f"{config.grids} grid{'s' * (config.grids > 1)}"
     return config.task, config.obs, grids, config.method, f"preset {config.preset}", encoder_name(config), form

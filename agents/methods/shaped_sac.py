@@ -44,7 +44,7 @@ def make_agent(config: TrainConfig, *environments: gym.Env) -> SAC:
     check_encoder(config)
     pretrained = is_pretrained(config)
     estimator = load_estimator(config) if method.potential or pretrained else None
-    trajectories = load_trajectories(config, env) if method.shown else []
+    trajectories = load_trajectories(config, env) if method.uses_demonstrations else []
     refuse_failed(trajectories, config, env)
     if trajectories:
         warn_if_longer(trajectories, env.get_wrapper_attr("horizon"))
